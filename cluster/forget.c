@@ -16,6 +16,7 @@
 #define RUN_LAST_NS "greatest(start_ns, ifNull(last_start_ns, 0))"
 #define POLL_NS     200000000
 #define POLL_MAX    18000 /* an hour */
+#define LATE_S      86400 /* rows of a batch may follow its minutes this much later */
 
 /* ---- deleting ---- */
 
@@ -77,8 +78,9 @@ static const struct {
               {"hour", "bucket < toDateTime(", ")"},
               {"run", RUN_LAST_NS " < toInt64(", ") * 1000000000"}};
 
+/* before_s: of all tables but `hour`; hours_before_s: of `hour`. Seconds since 1970. */
 static int erase_before(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
-                        uint64_t *rows, struct occ_error *err)
+                        uint64_t hours_before_s, uint64_t *rows, struct occ_error *err)
 {
     char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
     occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
@@ -86,20 +88,39 @@ static int erase_before(struct occ_warehouse *w, const char *cluster, const char
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof places / sizeof *places; i++) {
         _cleanup_(occ_freep) char *condition = NULL;
-        rc = occ_format_text(&condition, err, "cluster = %s AND user = %s AND %s%llu%s", quoted_cluster,
-                             quoted_user, places[i].before, (unsigned long long)before_s, places[i].after);
+        rc = occ_format_text(
+            &condition, err, "cluster = %s AND user = %s AND %s%llu%s", quoted_cluster, quoted_user,
+            places[i].before,
+            (unsigned long long)(strcmp(places[i].table, "hour") == 0 ? hours_before_s : before_s),
+            places[i].after);
         if (rc == 0)
             rc = delete_rows(w, places[i].table, condition, rows, err);
     }
     return rc;
 }
 
-/* Keeps the user's name, and has the current hour added up again. */
+/* The hour of the last erased minute, by UTC: toStartOfHour() of a time zone such as +05:30 is another. */
+static uint64_t last_hour_s(uint64_t before_s)
+{
+    return (before_s - 60) / 3600 * 3600;
+}
+
+/* Has the hour added up again that is erased in part. */
+static int put_change(struct occ_warehouse *w, uint64_t before_s, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *change = NULL;
+    int rc = occ_format_text(&change, err,
+                             "INSERT INTO %s.hour_change (hour, changed) SELECT toDateTime(%llu), now()",
+                             w->options.database, (unsigned long long)last_hour_s(before_s));
+    return rc == 0 ? occ_warehouse_ask(w, change, err) : rc;
+}
+
+/* Keeps the user's name. */
 static int put_erased(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
                       struct occ_error *err)
 {
     char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
-    _cleanup_(occ_freep) char *erased = NULL, *change = NULL;
+    _cleanup_(occ_freep) char *erased = NULL;
     occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
     occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
     int rc = occ_format_text(
@@ -108,14 +129,7 @@ static int put_erased(struct occ_warehouse *w, const char *cluster, const char *
         "%llu",
         w->options.database, quoted_cluster, quoted_user, (unsigned long long)before_s,
         (unsigned long long)before_s);
-    if (rc == 0)
-        rc = occ_format_text(
-            &change, err,
-            "INSERT INTO %s.hour_change (hour, changed) SELECT toStartOfHour(toDateTime(%llu)), now()",
-            w->options.database, (unsigned long long)before_s - 60);
-    if (rc == 0)
-        rc = occ_warehouse_ask(w, erased, err);
-    return rc == 0 ? occ_warehouse_ask(w, change, err) : rc;
+    return rc == 0 ? occ_warehouse_ask(w, erased, err) : rc;
 }
 
 static int check_length(const char *what, const char *text, struct occ_error *err)
@@ -137,47 +151,82 @@ int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char
         rc = occ_warehouse_ask_numbers(w, "SELECT toUInt32(toStartOfMinute(now())) + 60", &before_s, 1, err);
     if (rc == 0) /* first: shippers leave the rows out from now on */
         rc = put_erased(w, cluster, user, before_s, err);
-    return rc == 0 ? erase_before(w, cluster, user, before_s, ret_rows, err) : rc;
+    if (rc == 0)
+        rc = erase_before(w, cluster, user, before_s, before_s, ret_rows, err);
+    return rc == 0 ? put_change(w, before_s, err) : rc; /* last: it counts for MARGIN_S of maintain.c */
 }
 
 /* ---- again ---- */
 
-/* Fetches the erased users, and the first minute or run of each user since the last maintenance. Minutes of
- * changed hours are enough: rows of launches and of ranks come with minutes of theirs. */
-static int fetch_again(struct occ_warehouse *w, sqlite3 *db, uint64_t done_s, struct occ_error *err)
+/* Fetches a statement's rows (first, cluster, user), and frees it. */
+static int fetch_came(struct occ_warehouse *w, sqlite3 *db, char *sql, struct occ_error *err)
 {
-    const char *database = w->options.database;
-    char *erased =
-             sqlite3_mprintf("SELECT toUInt32(max(before)) AS until, cluster, user FROM %s.erased GROUP BY "
-                             "cluster, user",
-                             database),
-         *minutes = sqlite3_mprintf(
-             "SELECT toUInt32(min(bucket)) AS first, cluster, user FROM %s.minute WHERE bucket >= "
-             "(SELECT min(hour) FROM %s.hour_change WHERE changed >= toDateTime(%llu)) AND "
-             "toStartOfHour(bucket) IN (SELECT hour FROM %s.hour_change WHERE changed >= "
-             "toDateTime(%llu)) AND user IN (SELECT user FROM %s.erased) GROUP BY cluster, user",
-             database, database, (unsigned long long)done_s, database, (unsigned long long)done_s, database),
-         *runs = sqlite3_mprintf(
-             "SELECT toUInt32(intDiv(min(" RUN_LAST_NS "), 1000000000)) AS first, cluster, user "
-             "FROM %s.run WHERE user IN (SELECT user FROM %s.erased) GROUP BY cluster, user",
-             database, database);
-    int rc = erased && minutes && runs
-                 ? occ_remote_fetch(w, db, "erased", "until, cluster, user", erased, err)
-                 : occ_no_memory(err);
-    if (rc == 0)
-        rc = occ_remote_fetch(w, db, "came", "first, cluster, user", minutes, err);
-    if (rc == 0)
-        rc = occ_remote_fetch(w, db, "came", "first, cluster, user", runs, err);
-    sqlite3_free(erased);
-    sqlite3_free(minutes);
-    sqlite3_free(runs);
+    int rc = sql ? occ_remote_fetch(w, db, "came", "first, cluster, user", sql, err) : occ_no_memory(err);
+    sqlite3_free(sql);
     return rc;
 }
 
-static int erase_all_again(struct occ_warehouse *w, sqlite3 *db, struct occ_error *err)
+/* Fetches the first row of each erased user in hours whose minutes changed since `since_s`. */
+static int fetch_changed(struct occ_warehouse *w, sqlite3 *db, const char *table, uint64_t since_s,
+                         struct occ_error *err)
+{
+    const char *database = w->options.database;
+    unsigned long long since = since_s;
+    return fetch_came(
+        w, db,
+        sqlite3_mprintf("SELECT toUInt32(min(bucket)) AS first, cluster, user FROM %s.%s WHERE bucket >= "
+                        "(SELECT min(hour) FROM %s.hour_change WHERE changed >= toDateTime(%llu)) AND "
+                        "toStartOfHour(bucket) IN (SELECT hour FROM %s.hour_change WHERE changed >= "
+                        "toDateTime(%llu)) AND user IN (SELECT user FROM %s.erased) GROUP BY cluster, user",
+                        database, table, database, since, database, since, database),
+        err);
+}
+
+/* Fetches the first time of each erased user in a table; `first`: the expression, seconds since 1970. */
+static int fetch_all(struct occ_warehouse *w, sqlite3 *db, const char *table, const char *first,
+                     struct occ_error *err)
+{
+    const char *database = w->options.database;
+    return fetch_came(w, db,
+                      sqlite3_mprintf("SELECT toUInt32(%s) AS first, cluster, user FROM %s.%s WHERE user IN "
+                                      "(SELECT user FROM %s.erased) GROUP BY cluster, user",
+                                      first, database, table, database),
+                      err);
+}
+
+/* Fetches the erased users, and the first row of each user since the last maintenance. Rows of ranks and
+ * launches may come after the minutes of their batch were deleted. An hour counts if it is erased whole. */
+static int fetch_again(struct occ_warehouse *w, sqlite3 *db, uint64_t done_s, struct occ_error *err)
+{
+    uint64_t late_s = done_s > LATE_S ? done_s - LATE_S : 0;
+    char *erased = sqlite3_mprintf(
+        "SELECT toUInt32(max(before)) AS until, cluster, user FROM %s.erased GROUP BY cluster, user",
+        w->options.database);
+    int rc =
+        erased ? occ_remote_fetch(w, db, "erased", "until, cluster, user", erased, err) : occ_no_memory(err);
+    sqlite3_free(erased);
+    rc = rc == 0 ? fetch_changed(w, db, "minute", done_s, err) : rc;
+    rc = rc == 0 ? fetch_changed(w, db, "rank_minute", late_s, err) : rc;
+    rc = rc == 0 ? fetch_changed(w, db, "launch", late_s, err) : rc;
+    rc = rc == 0 ? fetch_all(w, db, "run", "intDiv(min(" RUN_LAST_NS "), 1000000000)", err) : rc;
+    return rc == 0 ? fetch_all(w, db, "hour", "min(bucket) + 3599", err) : rc;
+}
+
+/* The hour that is erased in part is deleted only if it can be added up again, hours that are erased whole in
+ * any case. */
+static int erase_one_again(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
+                           uint64_t summed_s, struct occ_error *err)
+{
+    uint64_t rows = 0;
+    bool is_summed = last_hour_s(before_s) > summed_s;
+    int rc =
+        erase_before(w, cluster, user, before_s, is_summed ? before_s : before_s / 3600 * 3600, &rows, err);
+    return rc == 0 && is_summed ? put_change(w, before_s, err) : rc;
+}
+
+static int erase_all_again(struct occ_warehouse *w, sqlite3 *db, uint64_t summed_s, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    uint64_t rows = 0;
     int rc = sqlite3_prepare_v2(
                  db,
                  "SELECT DISTINCT until + 0, cluster, user FROM erased JOIN came USING(cluster, user) "
@@ -186,14 +235,15 @@ static int erase_all_again(struct occ_warehouse *w, sqlite3 *db, struct occ_erro
                  ? 0
                  : occ_no_memory(err);
     while (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW)
-        rc = erase_before(w, (const char *)sqlite3_column_text(stmt, 1),
-                          (const char *)sqlite3_column_text(stmt, 2), (uint64_t)sqlite3_column_int64(stmt, 0),
-                          &rows, err);
+        rc = erase_one_again(w, (const char *)sqlite3_column_text(stmt, 1),
+                             (const char *)sqlite3_column_text(stmt, 2),
+                             (uint64_t)sqlite3_column_int64(stmt, 0), summed_s, err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
 
-int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, struct occ_error *err)
+int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, uint64_t summed_s,
+                              struct occ_error *err)
 {
     sqlite3 *db = NULL;
     if (!w->has_erased)
@@ -201,7 +251,7 @@ int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, struct o
     int rc =
         sqlite3_open(":memory:", &db) == SQLITE_OK ? fetch_again(w, db, done_s, err) : occ_no_memory(err);
     if (rc == 0)
-        rc = erase_all_again(w, db, err);
+        rc = erase_all_again(w, db, summed_s, err);
     (void)sqlite3_close(db);
     return rc;
 }

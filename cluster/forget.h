@@ -19,8 +19,10 @@ int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char
  * a node that sends again is back. OCC_E_USAGE: the cluster has no such node. */
 int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node,
                          struct occ_error *err);
-/* Removes rows of erased users that came since `done_s`, the server's time. */
-int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, struct occ_error *err);
+/* Removes rows of erased users that came since `done_s`, the server's time. Hours after `summed_s` can be
+ * added up again. */
+int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, uint64_t summed_s,
+                              struct occ_error *err);
 
 /* ---- the shipper's part ---- */
 

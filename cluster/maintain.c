@@ -46,17 +46,22 @@ static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, stru
     return occ_warehouse_ask(w, sql, err);
 }
 
-/* Reads the server's clock, and the time up to which changes are added up. */
-static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret_done_s,
+/* Reads the server's clock and the rows of hour_done: the time up to which changes are added up, and the time
+ * before which minutes may be deleted. The latter only rises: a longer warehouse.minutes does not bring
+ * minutes back. */
+static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret_done_s, uint64_t *ret_kept_s,
                      struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    (void)snprintf(sql, sizeof sql, "SELECT toUInt32(now()), toUInt32(max(done)) FROM %s.hour_done",
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT toUInt32(now()), toUInt32(maxIf(done, name = 'hour')), toUInt32(maxIf(done, name "
+                   "= 'kept')) FROM %s.hour_done",
                    w->options.database);
-    uint64_t times[2] = {0};
-    int rc = occ_warehouse_ask_numbers(w, sql, times, 2, err);
+    uint64_t times[3] = {0};
+    int rc = occ_warehouse_ask_numbers(w, sql, times, 3, err);
     *ret_now_s = times[0];
     *ret_done_s = times[1];
+    *ret_kept_s = times[2];
     return rc;
 }
 
@@ -66,23 +71,26 @@ static int sum_hours(struct occ_warehouse *w, const struct occ_warehouse_keep *k
                      struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    uint64_t now_s = 0, done_s = 0, n = 0, summed_s = (keep->minutes - LAST_DAYS) * (uint64_t)DAY_S;
-    int rc = read_done(w, &now_s, &done_s, err);
+    uint64_t now_s = 0, done_s = 0, kept_s = 0, n = 0, time_s = (keep->minutes - LAST_DAYS) * (uint64_t)DAY_S;
+    int rc = read_done(w, &now_s, &done_s, &kept_s, err);
+    uint64_t first_s = now_s > time_s ? now_s - time_s : 0;
+    first_s = first_s > kept_s ? first_s : kept_s;
     if (rc == 0)
-        rc = occ_warehouse_erase_again(w, done_s, err);
+        rc = occ_warehouse_erase_again(w, done_s, first_s, err);
     (void)snprintf(sql, sizeof sql,
                    "SELECT toUInt32(hour) AS at FROM %s.hour_change WHERE changed >= toDateTime(%llu) AND "
                    "toUInt32(hour) > %llu AND toUInt32(hour) < %llu GROUP BY at ORDER BY at",
-                   w->options.database, (unsigned long long)done_s,
-                   (unsigned long long)(now_s > summed_s ? now_s - summed_s : 0),
+                   w->options.database, (unsigned long long)done_s, (unsigned long long)first_s,
                    (unsigned long long)(now_s + DAY_S));
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
     _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
     char *rest = list;
     for (char *hour; rc == 0 && (hour = strsep(&rest, "\n")) && *hour; n++)
         rc = sum_hour(w, strtoull(hour, NULL, 10), now_s, err);
-    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.hour_done SELECT 'hour', toDateTime(%llu)",
-                   w->options.database, (unsigned long long)(now_s - MARGIN_S));
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s.hour_done SELECT if(number = 0, 'hour', 'kept'), toDateTime(if(number = "
+                   "0, %llu, %llu)) FROM system.numbers LIMIT 2",
+                   w->options.database, (unsigned long long)(now_s - MARGIN_S), (unsigned long long)first_s);
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
     *ret_hours = n;
     return rc;

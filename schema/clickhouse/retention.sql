@@ -11,3 +11,6 @@
 {ALTER TABLE $db.kernel MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 {ALTER TABLE $db.launch_config MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
 {ALTER TABLE $db.watermark MODIFY TTL toDateTime(intDiv(version, 1000)) + INTERVAL $hours DAY|};
+
+-- The time from which on no minute is deleted yet: --maintain adds up no earlier hour, also if $minutes is larger later.
+INSERT INTO $db.hour_done SELECT 'kept', now() - 86400 * ($minutes - 1);

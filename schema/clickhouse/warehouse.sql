@@ -279,7 +279,8 @@ CREATE TABLE IF NOT EXISTS $db.hour (
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(bucket) ORDER BY (cluster, job, user, config, bucket){
   TTL bucket + INTERVAL $hours DAY SETTINGS ttl_only_drop_parts = 1|};
 
--- When minutes of an hour last came in, and up to when such changes are in `hour`: hours with a later one are behind.
+-- When minutes of an hour last came in, and up to when such changes are in `hour` (hour_done's row 'hour'): hours with a later one are
+-- behind. Row 'kept': minutes before that time may be deleted, so earlier hours are not added up again.
 CREATE TABLE IF NOT EXISTS $db.hour_change (hour DateTime('UTC'), changed DateTime) ENGINE = ReplacingMergeTree(changed)
   ORDER BY hour{ TTL hour + INTERVAL $changes DAY|};
 CREATE MATERIALIZED VIEW IF NOT EXISTS $db.hour_change_of_minute TO $db.hour_change AS SELECT

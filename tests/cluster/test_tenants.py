@@ -20,6 +20,7 @@ from merge import canonical, merge
 from site_ import Site, rows_of, unescape
 
 occq, ship, make_history, wanted = sys.argv[1:5]
+os.environ["TZ"] = "Asia/Kolkata"  # of the server, too: its hours begin at half an hour of UTC
 NOW = int(time.time()) // 60 * 60
 CLUSTERS = {"c1": "5", "o'c\\2": "7"}  # minutes of each
 QUESTIONS = (("top",), ("top", "--by", "config", "-n", "500"), ("top", "--by", "job"), ("top", "--by", "node"), ("top", "--by", "user"),
@@ -230,6 +231,85 @@ def a_user_is_erased(asker, engine):
     site.run("--erase", "bob", code=78, says="make it with occtrace-ship --init")
 
 
+MINUTES = "(bucket, cluster, node, job, user, config, launches, total_ns, version) VALUES "
+
+
+def launches_of(engine, database, user, table="hour"):
+    return int(engine.ask(f"SELECT sum(launches) FROM {database}.{table} FINAL WHERE user = '{user}'")[0][0])
+
+
+def warehouse_of(site, times):
+    node = open(site.file).read().split("warehouse:")[0]
+    with open(site.file, "w") as f:
+        f.write(node + "warehouse: {" + times + "}\n")
+
+
+def hours_around_an_erasure(asker, engine):
+    """No sum by hour counts a minute twice or loses one: in a time zone of half hours, of work after an erasure, of late rows without minutes."""
+    site = node_of(engine, "c1", database="around")
+    site.run("--init")
+    def put(table, columns, *rows):
+        engine.ask(f"INSERT INTO around.{table} ({columns}) VALUES " + ", ".join(f"({row})" for row in rows))
+    def put_minutes(user, node, begin, n):
+        put("minute", MINUTES[1:-9], *(f"{begin + 60 * i}, 'c1', '{node}', 'slurm:1', '{user}', 7, 1, 1000, 1" for i in range(n)))
+    put("watermark", "cluster, node, complete_until, version", f"'c1', 'node0', {NOW}, {NOW * 1000}")
+    hour = NOW // 3600 * 3600
+    put_minutes("bob", "node0", hour - 3600, 120)
+    site.run("--maintain")
+    site.run("--erase", "nobody")
+    site.run("--maintain")
+    assert engine.ask("SELECT countIf(toUInt32(hour) % 3600 > 0), timezone() FROM around.hour_change") == [["0", "Asia/Kolkata"]]
+    assert launches_of(engine, "around", "bob") == 120
+    # ann was erased three hours ago, and worked on
+    site.run("--erase", "ann")
+    before = int(engine.ask("SELECT toUInt32(before) FROM around.erased WHERE user = 'ann'")[0][0]) - 3 * 3600
+    of_erasure = (before - 60) // 3600 * 3600
+    engine.ask("TRUNCATE TABLE around.erased")
+    put("erased", "cluster, user, before, version", f"'c1', 'ann', {before}, {before}")
+    put_minutes("ann", "node0", before, (of_erasure + 7200 - before) // 60)
+    site.run("--maintain")
+    worked = launches_of(engine, "around", "ann")
+    assert worked == (of_erasure + 7200 - before) // 60
+    engine.ask("TRUNCATE TABLE around.hour_change")  # long ago
+    put_minutes("ann", "older", of_erasure - 7200, 1)
+    site.run("--maintain")
+    assert launches_of(engine, "around", "ann") == launches_of(engine, "around", "ann", "minute") == worked
+    # the hour cannot be added up again: it stays
+    warehouse_of(site, "minutes: 2d, launches: 2d")
+    long_ago, rest = (NOW - 86400 * 3) // 3600 * 3600, "'c1', 'slurm:1', 'eve', 7, 1, 5, 1"
+    put("erased", "cluster, user, before, version", f"'c1', 'eve', {long_ago + 1800}, {long_ago + 1800}")
+    put("hour", "bucket, cluster, job, user, config, nodes, launches, version", f"{long_ago}, {rest}", f"{long_ago - 3600}, {rest}")
+    put_minutes("eve", "older", long_ago - 3600, 1)
+    site.run("--maintain")
+    assert launches_of(engine, "around", "eve") == 5 and launches_of(engine, "around", "eve", "minute") == 0
+    # rows that come without minutes, or after them
+    run, at = "'00000000-0000-4000-8000-000000000002'", before - 3600
+    put("rank_minute", "bucket, cluster, node, run, gpu, user, launches, version", f"{at}, 'c1', 'node0', {run}, {run}, 'ann', 5, 1")
+    put("launch", "bucket, cluster, job, user, node, run, gpu, config, start_ns, version", f"{at}, 'c1', 'slurm:1', 'ann', 'node0', {run}, {run}, 7, {at * 10**9}, 1")
+    put("hour", "bucket, cluster, job, user, config, nodes, launches, version", f"{of_erasure - 3600}, 'c1', 'slurm:2', 'ann', 7, 1, 5, 1")
+    put("hour_change", "hour, changed", f"{at // 3600 * 3600}, {NOW - 7200}")  # of minutes that are deleted already
+    site.run("--maintain")
+    left = {table: engine.ask(f"SELECT count() FROM around.{table} WHERE user = 'ann' AND bucket < toDateTime({of_erasure})") for table in ("rank_minute", "launch", "hour")}
+    assert all(rows == [["0"]] for rows in left.values()), left
+
+
+def minutes_do_not_come_back(asker, engine):
+    """After a longer warehouse.minutes a late minute does not take the place of a whole hour."""
+    hour = (NOW - 5 * 86400) // 3600 * 3600
+    for steps in (("--init", "--maintain"), ("--init",)):
+        site = node_of(engine, "c1", database="longer")
+        engine.ask("DROP DATABASE IF EXISTS longer")
+        warehouse_of(site, "minutes: 3d, launches: 3d")
+        for step in steps:
+            site.run(step)
+        engine.ask("INSERT INTO longer.hour (bucket, cluster, job, user, config, nodes, launches, version) VALUES " f"({hour}, 'c1', 'slurm:1', 'bob', 7, 2, 100, 1)")
+        warehouse_of(site, "minutes: 30d, launches: 3d")
+        site.run("--init")
+        engine.ask(f"INSERT INTO longer.minute {MINUTES} ({hour + 60}, 'c1', 'late', 'slurm:1', 'bob', 7, 3, 3000, 1)")
+        site.run("--maintain", says="hours summed up: 0")
+        assert launches_of(engine, "longer", "bob") == 100, steps
+
+
 def a_node_is_retired(asker, engine):
     site = node_of(engine, "c1", database="gone")
     site.run("--init")
@@ -362,7 +442,7 @@ for name in engines.available():
         histories_, sites_ = two_clusters(engine_, directory_)
         asker_ = Asker(occq, engine_.url)
         for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_),
-                            (a_user_is_erased, engine_), (a_node_is_retired, engine_),
+                            (a_user_is_erased, engine_), (hours_around_an_erasure, engine_), (minutes_do_not_come_back, engine_), (a_node_is_retired, engine_),
                             (names_that_stay, engine_)):
             began = time.monotonic()
             test(asker_, about)
