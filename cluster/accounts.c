@@ -31,6 +31,7 @@ struct nodes {
     char *text; /* of the file; names are parts of it */
     char **names;
     size_t n, allocated;
+    bool is_xml; /* for users.d */
 };
 
 static void nodes_release(struct nodes *nodes)
@@ -39,13 +40,14 @@ static void nodes_release(struct nodes *nodes)
     free(nodes->names);
 }
 
-/* A name is part of statements, of XML and of a file's path. */
-static bool is_name(const char *name)
+/* A name is part of statements, of XML and of a file's path. is_xml: of an element's name, too; 18.16 does
+ * not start if there is a '.' in one of users.d, since the '.' ends a key of the settings. */
+static bool is_name(const char *name, bool is_xml)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
     size_t n = strlen(name);
     return n > 0 && n <= NAME_MAX_BYTES && name[strspn(name, letters)] == '\0' && name[0] != '.' &&
-           name[0] != '-';
+           name[0] != '-' && !(is_xml && strchr(name, '.'));
 }
 
 static int read_text(const char *path, char **ret_text, size_t *ret_n, struct occ_error *err)
@@ -80,9 +82,9 @@ static int add_line(struct nodes *nodes, char *line, const char *path, size_t nu
         return 0;
     (void)snprintf(shown, sizeof shown, "%s", line);
     occ_text_sanitise(shown);
-    if (!is_name(line))
-        return occ_fail(err, OCC_E_INVALID, "%s:%zu: '%s' is no name of a node: letters, digits, -, . and _",
-                        path, number, shown);
+    if (!is_name(line, nodes->is_xml))
+        return occ_fail(err, OCC_E_INVALID, "%s:%zu: '%s' is no name of a node: letters, digits, -%s and _",
+                        path, number, shown, nodes->is_xml ? "" : ", .");
     if (!occ_grow((void **)&nodes->names, &nodes->allocated, nodes->n, NODES_MAX, sizeof *nodes->names))
         return nodes->n >= NODES_MAX ? occ_fail(err, OCC_E_INVALID, "%s: more than %u nodes", path, NODES_MAX)
                                      : occ_no_memory(err);
@@ -203,7 +205,7 @@ static const char *line_of(const char *text, const char *at)
 
 int occ_accounts_print(const struct occ_accounts_options *options, FILE *out, struct occ_error *err)
 {
-    _cleanup_(nodes_release) struct nodes nodes = {0};
+    _cleanup_(nodes_release) struct nodes nodes = {.is_xml = options->dialect == OCC_DIALECT_OLD};
     const char *text =
         options->dialect == OCC_DIALECT_OLD ? occ_schema_accounts_xml : occ_schema_accounts_sql;
     const char *begin = line_of(text, strstr(text, NODE)), *end = begin;

@@ -258,12 +258,27 @@ int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, uint64_t
 
 /* ---- nodes ---- */
 
-int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node,
+/* *ret_shared: a cluster has a node of that name. */
+static int find_node(struct occ_warehouse *w, const char *quoted_node, bool *ret_shared,
+                     struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *sql = NULL;
+    uint64_t n = 0;
+    int rc = occ_format_text(&sql, err, "SELECT count() FROM %s.watermark WHERE node = %s",
+                             w->options.database, quoted_node);
+    if (rc == 0)
+        rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
+    *ret_shared = n > 0;
+    return rc;
+}
+
+int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node, bool *ret_shared,
                          struct occ_error *err)
 {
     char quoted_cluster[TEXT_BYTES], quoted_node[TEXT_BYTES];
     _cleanup_(occ_freep) char *condition = NULL;
     uint64_t rows = 0, allocations = 0;
+    *ret_shared = false;
     int rc = check_length("node", node, err);
     if (rc != 0)
         return rc;
@@ -274,6 +289,8 @@ int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const cha
         rc = delete_rows(w, "watermark", condition, &rows, err);
     if (rc == 0)
         rc = delete_rows(w, "allocation", condition, &allocations, err);
+    if (rc == 0)
+        rc = find_node(w, quoted_node, ret_shared, err);
     return rc == 0 && rows == 0
                ? occ_fail(err, OCC_E_USAGE, "cluster '%.100s' has no node '%.100s'", cluster, node)
                : rc;

@@ -16,8 +16,9 @@
 int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t *ret_rows,
                         struct occ_error *err);
 /* Removes the node from the nodes that answers wait for: its watermark and its GPUs' jobs. Its minutes stay;
- * a node that sends again is back. OCC_E_USAGE: the cluster has no such node. */
-int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node,
+ * a node that sends again is back. *ret_shared: another cluster has a node of that name, whose account is the
+ * same. OCC_E_USAGE: the cluster has no such node. */
+int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node, bool *ret_shared,
                          struct occ_error *err);
 /* Removes rows of erased users that came since `done_s`, the server's time. Hours after `summed_s` can be
  * added up again. */

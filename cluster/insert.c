@@ -42,7 +42,7 @@ static void write_origin(const struct occ_warehouse *w, char *out, size_t size)
 int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,
                          uint64_t version, struct occ_error *err)
 {
-    char sql[2 * SQL_BYTES], token[512];
+    char sql[2 * SQL_BYTES], token[1024];
     bool batches = w->dialect == OCC_DIALECT_NEW && rows->rows < SYNC_INSERT_ROWS;
     const char *columns =
         table == OCC_SHIP_MINUTE && !w->has_evidence ? OCC_SHIP_MINUTE_COLUMNS("") : tables[table].columns;
@@ -50,8 +50,8 @@ int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, con
     (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s%.*s) FORMAT TabSeparated", w->options.database,
                    tables[table].name, columns, (int)occ_warehouse_names_length(added, count_added(w, table)),
                    added);
-    (void)snprintf(token, sizeof token, "%s:%llu:%s", w->options.node, (unsigned long long)version,
-                   tables[table].name);
+    (void)snprintf(token, sizeof token, "%s:%s:%llu:%s", w->options.cluster, w->options.node,
+                   (unsigned long long)version, tables[table].name);
     int rc = occ_http_add(w->http, "query", sql, err);
     if (rc == 0 && w->dialect == OCC_DIALECT_NEW)
         rc = occ_http_add(w->http, "insert_deduplication_token", token, err);

@@ -95,6 +95,21 @@ static int erase(struct occ_warehouse *w, const char *cluster, const char *user,
     return rc;
 }
 
+static int retire(struct occ_warehouse *w, const char *cluster, const char *node, struct occ_error *err)
+{
+    bool is_shared = false;
+    int rc = occ_warehouse_retire(w, cluster, node, &is_shared, err);
+    if (rc != 0)
+        return rc;
+    (void)printf("cluster '%s': node '%s' is retired; ", cluster, node);
+    if (is_shared)
+        (void)printf("another cluster has a node of this name, which uses the account `occ_node_%s`, too\n",
+                     node);
+    else
+        (void)printf("to close its account: DROP USER IF EXISTS `occ_node_%s`\n", node);
+    return 0;
+}
+
 /* Erases a user or retires a node. */
 static int forget(const struct occ_ship_options *options, const struct occ_config *config,
                   struct occ_warehouse *w, struct occ_error *err)
@@ -107,14 +122,10 @@ static int forget(const struct occ_ship_options *options, const struct occ_confi
         rc = occ_remote_choose_cluster(w, wanted[0] || options->cluster_name ? wanted : NULL, &cluster, err);
     const char *name = cluster ? cluster : "";
     if (rc == 0 && options->retire)
-        rc = occ_warehouse_retire(w, name, options->retire, err);
-    else if (rc == 0)
+        return retire(w, name, options->retire, err);
+    if (rc == 0)
         rc = erase(w, name, options->erase, config, &rows, err);
-    if (rc == 0 && options->retire)
-        (void)printf("cluster '%s': node '%s' is retired; to close its account: DROP USER IF EXISTS "
-                     "`occ_node_%s`\n",
-                     name, options->retire, options->retire);
-    else if (rc == 0)
+    if (rc == 0)
         (void)printf("cluster '%s': %llu rows of user '%s' removed\n", name, (unsigned long long)rows,
                      options->erase);
     return rc;

@@ -54,15 +54,18 @@ int occ_remote_get_state(struct occ_warehouse *w, const char *cluster, struct oc
 
 /* ---- clusters ---- */
 
-/* n: 1 for a cluster with runs that the account sees, else 0: only its nodes are known. */
-static int fetch_clusters(struct occ_warehouse *w, sqlite3 *db, struct occ_error *err)
+/* n: 1 for a cluster with runs that the account sees, else 0: only its nodes are known. The wanted cluster is
+ * first, since a node can send rows of any number of clusters; NULL: none is wanted. */
+static int fetch_clusters(struct occ_warehouse *w, sqlite3 *db, const char *wanted, struct occ_error *err)
 {
     const char *database = w->options.database;
+    char quoted[TEXT_BYTES];
+    occ_warehouse_quote(wanted ? wanted : "", quoted, sizeof quoted);
     char *sql = sqlite3_mprintf("SELECT max(has_runs) AS n, cluster FROM (SELECT DISTINCT 1 AS has_runs, "
                                 "cluster FROM %s.run UNION ALL "
                                 "SELECT DISTINCT 0 AS has_runs, cluster FROM %s.watermark) GROUP BY cluster "
-                                "ORDER BY cluster LIMIT %d",
-                                database, database, CLUSTERS_MAX);
+                                "ORDER BY cluster = %s DESC, n DESC, cluster LIMIT %d",
+                                database, database, quoted, CLUSTERS_MAX);
     int rc = sql ? occ_remote_fetch(w, db, "clusters", "n, cluster", sql, err) : occ_no_memory(err);
     sqlite3_free(sql);
     return rc;
@@ -118,7 +121,8 @@ int occ_remote_choose_cluster(struct occ_warehouse *w, const char *wanted, char 
 {
     sqlite3 *db = NULL;
     *ret_name = NULL;
-    int rc = sqlite3_open(":memory:", &db) == SQLITE_OK ? fetch_clusters(w, db, err) : occ_no_memory(err);
+    int rc =
+        sqlite3_open(":memory:", &db) == SQLITE_OK ? fetch_clusters(w, db, wanted, err) : occ_no_memory(err);
     if (rc == 0)
         rc = choose_cluster(w, db, wanted, ret_name, err);
     (void)sqlite3_close(db);

@@ -28,6 +28,7 @@ class Proxy:
         self.fault(None)
         self.kill_number, self.kill_before, self.inserts = None, False, 0
         self.late, self.partition = [], threading.Event()
+        self.tokens = []  # of inserts
         self.is_of_bodies = False  # statements without data are bodies, too
 
     def __enter__(self):
@@ -114,6 +115,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         proxy, n = self.server.proxy, int(self.headers.get("Content-Length", 0))
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
         sql = query.get("query", "")
+        proxy.tokens += [query[key] for key in ("insert_deduplication_token",) if key in query]
         body = self.rfile.read(n) if proxy.is_of_bodies else b""
         fault = proxy.chosen(sql or gzip.decompress(body).decode() if body else sql)
         if fault == "cut":

@@ -16,6 +16,7 @@ import time
 
 import engines
 from asked import Asker, difference, is_same, without_gpu_time
+from faults import Proxy
 from merge import canonical, merge
 from site_ import Site, rows_of, unescape
 
@@ -319,13 +320,23 @@ def a_node_is_retired(asker, engine):
     minutes = engine.ask("SELECT count() FROM gone.minute WHERE node = 'late'")
     site.run("--retire", "nonsense", code=2, says="cluster 'c1' has no node 'nonsense'")
     site.run("--retire", "late", "--cluster-name", "c2", code=2, says="cluster 'c2' has no node 'late'")
-    site.run("--retire", "late", says="DROP USER IF EXISTS `occ_node_late`")
+    # not the account of another cluster's node, and not behind the names of a thousand clusters
+    engine.ask(f"INSERT INTO gone.watermark (cluster, node, complete_until, version) VALUES ('c2', 'late', {NOW}, {NOW * 1000})")
+    assert "DROP USER" not in site.run("--retire", "late", says="another cluster has a node of this name, which uses the account `occ_node_late`, too\n")
+    engine.ask(f"INSERT INTO gone.watermark (cluster, node, complete_until, version) SELECT concat('!', toString(number)), 'evil', {NOW}, {NOW * 1000} FROM system.numbers LIMIT 1000")
+    site.run("--retire", "late", "--cluster-name", "c2", says="DROP USER IF EXISTS `occ_node_late`")
+    site.run("--retire", "late", code=2, says="cluster 'c1' has no node 'late'")
+    site.run("--erase", "nobody", says="cluster 'c1': 0 rows of user 'nobody' removed")
+    engine.ask("ALTER TABLE gone.watermark DELETE WHERE node = 'evil'")
     assert json.loads(asker.ask("top", "--json"))["cluster"]["nodes"] == 1
     assert engine.ask("SELECT count() FROM gone.allocation") == [["0"]]
     assert engine.ask("SELECT count() FROM gone.minute WHERE node = 'late'") == minutes != [["0"]]
-    late = node_of(engine, "c1")
-    late.set(engine.url, node="late", cluster="c1", database="gone")
-    late.run("--once")
+    with Proxy(engine) as proxy:
+        late = node_of(engine, "c1")
+        late.set(proxy.url, node="late", cluster="c1", database="gone")
+        subprocess.run([make_history, late.history, "1", str(NOW - 7200), "1", "1", "1", "end", "node1"], check=True)
+        late.run("--once")
+        assert all(token.startswith("c1:late:") for token in proxy.tokens) and bool(proxy.tokens) == (engine.name == "26"), proxy.tokens
     assert json.loads(asker.ask("top", "--json"))["cluster"]["nodes"] == 2  # it is back
     asker.set(engines.PASSWORD)
 
