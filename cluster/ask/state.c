@@ -82,6 +82,12 @@ static int fail_choice(const struct occ_warehouse *w, sqlite3 *db, const char *w
             occ_text_append(names, sizeof names, ", ", "%.100s", (const char *)sqlite3_column_text(stmt, 0));
     (void)sqlite3_finalize(stmt);
     occ_text_sanitise(names);
+    if (wanted && names[0] == '\0')
+        return occ_fail(
+            err, OCC_E_USAGE,
+            "--cluster-name: the warehouse has no rows of cluster '%.100s' that this account sees, "
+            "and none of another cluster",
+            wanted);
     return wanted ? occ_fail(err, OCC_E_USAGE,
                              "--cluster-name: the warehouse has no rows of cluster '%.100s'; it has: %s",
                              wanted, names)

@@ -30,25 +30,35 @@ GRANT SELECT ON $db.migration TO occ_node;
 GRANT SELECT ON $db.erased TO occ_node;
 GRANT SELECT ON $db.batch TO occ_node;
 CREATE ROW POLICY OR REPLACE occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
-CREATE ROW POLICY OR REPLACE occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;
 
 -- A reader: rows of the user that has the account's name, of users that the table reader names beside it (a team), and of clusters, Slurm
 -- accounts and namespaces that the table reader_scope gives the account. OR REPLACE: a second call renews the policies.
 CREATE ROLE IF NOT EXISTS occ_reader;
 GRANT SELECT ON $db.* TO occ_reader;
+-- Who sees every user's rows: dashboards of the fleet.
+CREATE ROLE IF NOT EXISTS occ_reader_all;
+GRANT SELECT ON $db.* TO occ_reader_all;
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.reader USING account = currentUser() TO occ_reader;
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.reader_scope USING reader = currentUser() TO occ_reader;
-CREATE ROW POLICY OR REPLACE occ_reader ON $db.run USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
-CREATE ROW POLICY OR REPLACE occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
-CREATE ROW POLICY OR REPLACE occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
+-- Empty rows, which take the place of a removed run's rows, have no account and no namespace: a reader who does not see them still counts the
+-- rows in whose place they are.
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.run USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') OR (level = 'removed' AND cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind IN ('account', 'namespace'))) TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') OR (launches = 0 AND cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind IN ('account', 'namespace'))) TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') OR (launches = 0 AND cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind IN ('account', 'namespace'))) TO occ_reader;
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.launch USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, slurm_account) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'account') OR (cluster, namespace) IN (SELECT cluster, name FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'namespace') TO occ_reader;
--- by the run, which has the account and the namespace
-CREATE ROW POLICY OR REPLACE occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, run) IN (SELECT cluster, run FROM $db.run) TO occ_reader;
+-- by the run, which has the account and the namespace; of the run's node: another node may have sent a run of that UUID
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) OR cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, node, history, run) IN (SELECT cluster, node, history, run FROM $db.run) TO occ_reader;
 -- of jobs of which it sees a run
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.allocation USING cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser() AND kind = 'cluster') OR (cluster, job) IN (SELECT cluster, job FROM $db.run) TO occ_reader;
+-- nodes of clusters of which it sees a run, or may see one
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.watermark USING cluster IN (SELECT cluster FROM $db.reader_scope WHERE reader = currentUser()) OR cluster IN (SELECT cluster FROM $db.run) TO occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader ON $db.batch USING 0 TO occ_reader;
 -- whose rows are erased is not a reader's business
 CREATE ROW POLICY OR REPLACE occ_reader ON $db.erased USING 0 TO occ_reader;
-CREATE ROW POLICY OR REPLACE occ_others ON $db.erased USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY OR REPLACE occ_reader_all ON $db.erased USING 0 TO occ_reader_all;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.erased USING 1 TO ALL EXCEPT occ_reader, occ_reader_all;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node, occ_reader;
+CREATE ROW POLICY OR REPLACE occ_others ON $db.watermark USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.reader_scope USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.run USING 1 TO ALL EXCEPT occ_reader;
@@ -57,10 +67,6 @@ CREATE ROW POLICY OR REPLACE occ_others ON $db.hour USING 1 TO ALL EXCEPT occ_re
 CREATE ROW POLICY OR REPLACE occ_others ON $db.rank_minute USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.launch USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY OR REPLACE occ_others ON $db.allocation USING 1 TO ALL EXCEPT occ_reader;
-
--- Who sees every user's rows: dashboards of the fleet.
-CREATE ROLE IF NOT EXISTS occ_reader_all;
-GRANT SELECT ON $db.* TO occ_reader_all;
 
 CREATE USER IF NOT EXISTS occ_admin IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_admin;
 GRANT occ_admin TO occ_admin;

@@ -180,8 +180,46 @@ def what_a_scope_shows(engine):
         jobs = {job for job, in engine.ask("SELECT job FROM occtrace.allocation WHERE cluster = 'c1'")}
         assert ("slurm:43" in jobs) == ("carol" in users) and ("slurm:1" in jobs) == (len(users) == 3), (row, jobs)
         assert engine.ask("SELECT count() FROM occtrace.reader_scope") == [["0" if "someone" in row else "1"]]
+    removed_runs_do_not_count(engine)
     as_role(engine, "occ_admin")
     engine.ask("TRUNCATE TABLE occtrace.reader_scope")
+
+
+REMOVED = {"minute": "launches > 0", "hour": "launches > 0", "run": "level != 'removed'"}  # rows with work
+
+
+def removed_runs_do_not_count(engine):
+    """The empty rows in place of removed runs have no account: a reader by account sees them, and none of another cluster or of work."""
+    as_role(engine, "occ_admin")
+    engine.ask("TRUNCATE TABLE occtrace.reader_scope")
+    engine.ask("INSERT INTO occtrace.reader_scope (reader, cluster, kind, name) VALUES ('default', 'c1', 'account', 'chem')")
+    for table in REMOVED:
+        names = [row[0] for row in engine.ask(f"SELECT name FROM system.columns WHERE database = 'occtrace' AND table = '{table}' AND default_kind <> 'ALIAS'")]
+        changes = {"slurm_account": "''", "namespace": "''", "version": "version + 1", "launches": "0", "level": "'removed'"}
+        engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(changes.get(name, name) for name in names)} FROM occtrace.{table} WHERE user = 'carol'")
+        other = {**changes, "cluster": "'c2'"}
+        engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(other.get(name, name) for name in names)} FROM occtrace.{table} WHERE user = 'carol'")
+    as_role(engine, "occ_reader", "<readonly>2</readonly>")
+    for table, work in REMOVED.items():
+        assert engine.ask(f"SELECT count() FROM occtrace.{table} FINAL WHERE user = 'carol' AND {work}") == [["0"]], table
+        assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table} FINAL WHERE {work}") == [["default"]], table
+        assert engine.ask(f"SELECT count() FROM occtrace.{table} WHERE cluster = 'c2'") == [["0"]], table
+
+
+RUN = "00000000-0000-4000-8000-000000000002"
+
+
+def rival_tenant(engine):
+    """As an administrator: another cluster, whose node sends a run of the reader's name beside the rank of another node's run of that UUID."""
+    engine.ask(f"INSERT INTO occtrace.watermark (cluster, node, complete_until, version) VALUES ('rival', 'secret', {NOW}, {NOW * 1000})")
+    for node, user in (("secret", "zoe"), ("evil", "default")):
+        engine.ask(f"INSERT INTO occtrace.run (run, cluster, node, history, user, start_ns, start, version) VALUES ('{RUN}', 'rival2', '{node}', 1, '{user}', {NOW * 10**9}, {NOW}, 1)")
+    engine.ask(f"INSERT INTO occtrace.rank_minute (bucket, cluster, node, history, run, user, launches, version) VALUES ({NOW - 60}, 'rival2', 'secret', 1, '{RUN}', 'zoe', 5, 1)")
+
+
+def without_rival_tenant(engine):
+    for table in ("watermark", "run", "rank_minute"):
+        engine.ask(f"ALTER TABLE occtrace.{table} DELETE WHERE startsWith(cluster, 'rival') SETTINGS mutations_sync = 2")
 
 
 NAMES = "# two racks\n gpu-17 \r\ngpu-18.example.org # the new one\n\n"
@@ -283,17 +321,21 @@ def on_26():
         engine.ask("INSERT INTO occtrace.allocation (cluster, node, job, since) SELECT 'c1', 'n1', arrayJoin(['slurm:42', 'slurm:43', 'slurm:1']), now()")
         engine.ask("INSERT INTO occtrace.batch SELECT 'minute', 'c1', 'n2', 7, 1, today()")
         engine.ask("INSERT INTO occtrace.erased SELECT 'c1', 'zoe', now(), 1")
+        rival_tenant(engine)
         as_role(engine, "occ_node")
         assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
         assert engine.ask("SELECT user FROM occtrace.erased") == [["zoe"]]
         as_role(engine, "occ_reader", "<readonly>2</readonly>")
         what_a_reader_may_not(engine, "default")
         assert engine.ask("SELECT user FROM occtrace.erased") == []
+        assert engine.ask("SELECT DISTINCT cluster FROM occtrace.watermark") == [["c1"]] and engine.ask("SELECT count() FROM occtrace.batch") == [["0"]]
+        assert engine.ask("SELECT count() FROM occtrace.rank_minute WHERE cluster = 'rival2'") == [["0"]], "of a run that another node has sent"
         for table in FACTS:
             for final in ("", " FINAL"):
                 assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}{final}") == [["default"]], table
         assert engine.ask("SELECT job FROM occtrace.allocation") == [["slurm:42"]]
         as_role(engine, "occ_admin")
+        without_rival_tenant(engine)
         engine.ask("INSERT INTO occtrace.reader VALUES ('default', 'carol'), ('someone', 'bob')")
         as_role(engine, "occ_reader", "<readonly>2</readonly>")
         for table in FACTS:
@@ -304,6 +346,7 @@ def on_26():
         as_role(engine, "occ_reader_all", "<readonly>2</readonly>")
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
         assert len(engine.ask("SELECT job FROM occtrace.allocation")) == 3
+        assert engine.ask("SELECT user FROM occtrace.erased") == []
     finally:
         engine.close()
 
