@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -43,6 +44,21 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
     return rc;
 }
 
+/* Prints which tables of tenants are missing, or hidden from the account. A node never sees readers' tables.
+ */
+static void print_lacks(const struct occ_warehouse *w)
+{
+    if (!occ_warehouse_has_sent_columns(w))
+        (void)printf(
+            "the tables lack columns of this version, whose values are not sent: occtrace-ship --init adds "
+            "them\n");
+    if (!w->has_erased)
+        (void)printf("erased users are not known, whose rows are sent: occtrace-ship --init, then the SQL of "
+                     "--accounts again\n");
+    if (!w->has_scopes && !strstr(w->unseen, "reader"))
+        (void)printf("the table reader_scope is missing: occtrace-ship --init makes it\n");
+}
+
 static int print_check(struct occ_warehouse *w, const struct occ_config *config,
                        const struct occ_raw_options *raw, struct occ_error *err)
 {
@@ -57,10 +73,8 @@ static int print_check(struct occ_warehouse *w, const struct occ_config *config,
     if (rc == 0)
         (void)printf("ClickHouse %s, database %s: version %d, as needed; our clock is %+.1f s off\n",
                      w->version, w->options.database, OCC_WAREHOUSE_SCHEMA, (double)w->clock_offset_ms / 1e3);
-    if (rc == 0 && !occ_warehouse_has_sent_columns(w))
-        (void)printf(
-            "the tables lack columns of this version, whose values are not sent: occtrace-ship --init adds "
-            "them\n");
+    if (rc == 0)
+        print_lacks(w);
     if (rc == 0 && w->unseen[0])
         (void)printf("not looked at, since %s may not see them: %s\n", config->ship_user, w->unseen);
     return rc;

@@ -60,6 +60,8 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
         rc = occ_warehouse_last_version(ship->warehouse, &version, err);
     if (rc != 0)
         return rc;
+    if (!ship->has_met && !ship->warehouse->has_erased)
+        occ_log(OCC_LOG_WARNING, "erased users are not known, whose rows are sent: occtrace-ship --check");
     ship->has_met = true;
     if ((int64_t)version > ship->counters.version)
         ship->counters.version = (int64_t)version;

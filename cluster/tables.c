@@ -227,7 +227,7 @@ static int make_plan(struct occ_warehouse *w, struct plan *plan, uint64_t *ret_t
     if (rc == 0)
         rc = occ_warehouse_find_columns(w, err);
     plan->is_whole = occ_warehouse_has_all(*ret_there) && occ_warehouse_has_sent_columns(w) &&
-                     w->has_erased && w->added.hour == OCC_SHIP_JOB_ADDED_COUNT;
+                     w->has_erased && w->has_scopes && w->added.hour == OCC_SHIP_JOB_ADDED_COUNT;
     return rc;
 }
 

@@ -117,23 +117,25 @@ int occ_warehouse_find_columns(struct occ_warehouse *w, struct occ_error *err)
 {
     /* clang-format off */
     static const char select[] =
-        "SELECT countIf(table = 'minute' AND name = 'evidence'), countIf(table = 'erased' AND name = 'before')"
+        "SELECT countIf(table = 'minute' AND name = 'evidence'), countIf(table = 'erased' AND name = 'before'), countIf(table = "
+        "'reader_scope' AND name = 'reader')"
         BITS("run", OCC_SHIP_RUN_ADDED_COLUMNS)
         BITS("launch", OCC_SHIP_JOB_ADDED_COLUMNS)
         BITS("minute", OCC_SHIP_JOB_ADDED_COLUMNS)
         BITS("hour", OCC_SHIP_JOB_ADDED_COLUMNS);
     /* clang-format on */
     char sql[2 * SQL_BYTES];
-    uint64_t n[6] = {0};
+    uint64_t n[7] = {0};
     (void)snprintf(sql, sizeof sql,
                    "%s FROM system.columns WHERE database = '%s' AND table IN ('run', 'launch', 'minute', "
-                   "'hour', 'erased')",
+                   "'hour', 'erased', 'reader_scope')",
                    select, w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, n, 6, err);
+    int rc = occ_warehouse_ask_numbers(w, sql, n, 7, err);
     w->has_evidence = n[0] > 0;
     w->has_erased = n[1] > 0;
+    w->has_scopes = n[2] > 0;
     w->added = (struct occ_warehouse_added){
-        .run = leading(n[2]), .launch = leading(n[3]), .minute = leading(n[4]), .hour = leading(n[5])};
+        .run = leading(n[3]), .launch = leading(n[4]), .minute = leading(n[5]), .hour = leading(n[6])};
     return rc;
 }
 

@@ -36,9 +36,9 @@ struct occ_warehouse {
     struct occ_http_answer answer; /* answer to the last request */
     enum occ_dialect dialect;      /* dialect of the server, after occ_warehouse_meet() */
     char version[32];
-    bool has_no_answer;               /* the last request had no answer */
-    bool has_evidence;                /* the table of minutes has the column; after occ_warehouse_check() */
-    bool has_erased;                  /* the table of erased users is there; likewise */
+    bool has_no_answer;          /* the last request had no answer */
+    bool has_evidence;           /* the table of minutes has the column; after occ_warehouse_check() */
+    bool has_erased, has_scopes; /* the tables of erased users and of readers' scopes are there; likewise */
     struct occ_warehouse_added added; /* likewise */
     char unseen[512];        /* tables and views that the account may not see; after occ_warehouse_check() */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */

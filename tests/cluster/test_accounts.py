@@ -311,7 +311,8 @@ def on_26():
         as_role(engine, "occ_node")
         # views work without a right to them
         views = ", ".join(f"batch_of_{table}" for table in ("kernel", "launch_config", "run", "minute", "rank_minute", "launch"))
-        site.run("--check", says="as needed; our clock is")
+        said = site.run("--check", says="as needed; our clock is")
+        assert "erased users" not in said and "reader_scope" not in said, said
         site.run("--check", says=f"not looked at, since default may not see them: {views}, hour, hour_change_of_minute, hour_done, reader\n")
         site.run("--once")
         what_a_node_may_not(engine, "default")

@@ -65,7 +65,13 @@ def made_and_checked(engine):
         site.run("--check", code=78, says=f"database occtrace lacks {', '.join(missing)}: occtrace-ship --init makes what is missing\n")
     site.run("--maintain", code=78, says="lacks watermark, hour, hour_change, hour_change_of_minute, hour_done, reader: ")
     said = site.run("--init", says="as needed")
-    assert "not looked at" not in said
+    assert "not looked at" not in said and "reader_scope" not in said and "erased" not in said
+    engine.ask("DROP TABLE occtrace.reader_scope")
+    site.run("--check", says="the table reader_scope is missing: occtrace-ship --init makes it\n")
+    engine.ask("DROP TABLE occtrace.erased")
+    site.run("--check", says="erased users are not known, whose rows are sent: occtrace-ship --init, then the SQL of --accounts again\n")
+    site.run("--init", says="as needed")
+    assert tables(engine) == TABLES, tables(engine)
     if engine.name == "26":  # tables that were made before
         made = engine.ask("SHOW CREATE TABLE occtrace.minute")
         engine.ask("ALTER TABLE occtrace.minute DROP CONSTRAINT possible, DROP CONSTRAINT possible_measured, DROP CONSTRAINT possible_evidence, "

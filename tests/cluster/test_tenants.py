@@ -227,7 +227,7 @@ def a_user_is_erased(asker, engine):
     # tables of before: a shipper sends, and --erase says what is missing
     engine.ask("DROP TABLE gone.erased")
     site.run("--check", says="as needed")
-    site.run("--once")
+    site.run("--once", says="erased users are not known, whose rows are sent")
     site.run("--maintain", says="hours summed up")
     site.run("--erase", "bob", code=78, says="make it with occtrace-ship --init")
 
