@@ -156,6 +156,27 @@ int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char
     return rc == 0 ? put_change(w, before_s, err) : rc; /* last: it counts for MARGIN_S of maintain.c */
 }
 
+int occ_warehouse_has_user(struct occ_warehouse *w, const char *cluster, const char *user, bool *ret_has,
+                           struct occ_error *err)
+{
+    char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
+    uint64_t n = 0;
+    int rc = check_length("user", user, err);
+    *ret_has = false;
+    if (rc != 0)
+        return rc;
+    occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
+    occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
+    for (size_t i = 0; rc == 0 && !*ret_has && i < sizeof places / sizeof *places; i++) {
+        _cleanup_(occ_freep) char *sql = NULL;
+        rc = occ_format_text(&sql, err, "SELECT count() FROM %s.%s WHERE cluster = %s AND user = %s",
+                             w->options.database, places[i].table, quoted_cluster, quoted_user);
+        rc = rc == 0 ? occ_warehouse_ask_numbers(w, sql, &n, 1, err) : rc;
+        *ret_has = n > 0;
+    }
+    return rc;
+}
+
 /* ---- again ---- */
 
 /* Fetches a statement's rows (first, cluster, user), and frees it. */

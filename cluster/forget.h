@@ -15,6 +15,9 @@
  * account. */
 int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t *ret_rows,
                         struct occ_error *err);
+/* *ret_has: one of these tables has a row of the user. */
+int occ_warehouse_has_user(struct occ_warehouse *w, const char *cluster, const char *user, bool *ret_has,
+                           struct occ_error *err);
 /* Removes the node from the nodes that answers wait for: its watermark and its GPUs' jobs. Its minutes stay;
  * a node that sends again is back. *ret_shared: another cluster has a node of that name, whose account is the
  * same. OCC_E_USAGE: the cluster has no such node. */

@@ -93,19 +93,23 @@ static int print_accounts(const struct occ_ship_options *options, const struct o
     return rc;
 }
 
-/* Erases the user under the name, and as ship.users sends it. */
+/* Erases the user as ship.users sends it. The name beside its hash only if rows have the name: else `erased`
+ * would tell whose the hash is. */
 static int erase(struct occ_warehouse *w, const char *cluster, const char *user,
                  const struct occ_config *config, uint64_t *ret_rows, struct occ_error *err)
 {
     struct occ_pseudonym users;
     char hash[OCC_PSEUDONYM_BYTES];
-    uint64_t more = 0;
+    uint64_t of_hash = 0;
+    bool has_name = true;
     int rc = occ_ship_users(config, &users, err);
-    if (rc == 0)
-        rc = occ_warehouse_erase(w, cluster, user, ret_rows, err);
     if (rc == 0 && users.users == OCC_USERS_HASH)
-        rc = occ_warehouse_erase(w, cluster, occ_pseudonym_of(&users, user, hash), &more, err);
-    *ret_rows += more;
+        rc = occ_warehouse_has_user(w, cluster, user, &has_name, err);
+    if (rc == 0 && users.users == OCC_USERS_HASH)
+        rc = occ_warehouse_erase(w, cluster, occ_pseudonym_of(&users, user, hash), &of_hash, err);
+    if (rc == 0 && has_name)
+        rc = occ_warehouse_erase(w, cluster, user, ret_rows, err);
+    *ret_rows += of_hash;
     return rc;
 }
 

@@ -436,6 +436,41 @@ def names_that_stay(asker, engine):
     asker.set(engines.PASSWORD)
 
 
+def a_hash_is_erased(asker, engine):
+    """The table of erased users has no name where no row has one; rows of a former key go with that key."""
+    directory = tempfile.mkdtemp(prefix="occ-key-")
+    site = node_of(engine, "c1")
+    def form(letter):
+        key = os.path.join(directory, letter)
+        with open(key, "w") as f:
+            f.write(letter * 64 + "\n")
+        os.chmod(key, 0o640)
+        site.set(engine.url, node="node0", cluster="c1", database="hashed", users="hash", users_key_file=key)
+        return site.run("--user-hash", "ann").strip()
+    def users(table="minute"):
+        return {user for user, in engine.ask(f"SELECT DISTINCT user FROM hashed.{table}")}
+    old = form("a")
+    site.run("--init")
+    subprocess.run([make_history, site.history, "1", str(NOW - 7200), "2", "3", "5", "end", "node0"], check=True)
+    give_users(site.history, "ann")
+    site.run("--once")
+    for table in FACTS:
+        assert users(table) <= {old}, table
+    new = form("b")
+    site.run("--erase", "ann", says="cluster 'c1': 0 rows of user 'ann' removed")
+    assert users("erased") == {new} and users() == {old}
+    old = form("a")
+    site.run("--erase", "ann")
+    assert users("erased") == {new, old} and users() == users("run") == set()
+    os.unlink(site.state)
+    site.run("--once")
+    assert users() == users("run") == set()
+    # where rows have the name, it goes, too
+    engine.ask(f"INSERT INTO hashed.minute {MINUTES} ({NOW - 7200}, 'c1', 'older', 'slurm:1', 'ann', 7, 1, 1, 1)")
+    site.run("--erase", "ann", says="cluster 'c1': 1 rows of user 'ann' removed")
+    assert users("erased") == {new, old, "ann"} and users() == set()
+
+
 def check_all_of(engine, history):
     """The warehouse has the history's minutes, row by row."""
     minutes, _ = rows_of(history)
@@ -454,7 +489,7 @@ for name in engines.available():
         asker_ = Asker(occq, engine_.url)
         for test, about in ((clusters_are_never_added_up, histories_), (idle_gpus_by_cluster, engine_), (times_are_settings, engine_),
                             (a_user_is_erased, engine_), (hours_around_an_erasure, engine_), (minutes_do_not_come_back, engine_), (a_node_is_retired, engine_),
-                            (names_that_stay, engine_)):
+                            (names_that_stay, engine_), (a_hash_is_erased, engine_)):
             began = time.monotonic()
             test(asker_, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
