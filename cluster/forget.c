@@ -42,9 +42,8 @@ static int wait_for_mutations(struct occ_warehouse *w, const char *table, struct
     return rc;
 }
 
-/* Deletes the rows of a condition, if there are any, and waits for it. Adds their number to *rows. */
-static int delete_rows(struct occ_warehouse *w, const char *table, const char *condition, uint64_t *rows,
-                       struct occ_error *err)
+int occ_warehouse_delete(struct occ_warehouse *w, const char *table, const char *condition, uint64_t *rows,
+                         struct occ_error *err)
 {
     _cleanup_(occ_freep) char *count = NULL, *delete = NULL;
     uint64_t n = 0;
@@ -94,7 +93,7 @@ static int erase_before(struct occ_warehouse *w, const char *cluster, const char
             (unsigned long long)(strcmp(places[i].table, "hour") == 0 ? hours_before_s : before_s),
             places[i].after);
         if (rc == 0)
-            rc = delete_rows(w, places[i].table, condition, rows, err);
+            rc = occ_warehouse_delete(w, places[i].table, condition, rows, err);
     }
     return rc;
 }
@@ -307,9 +306,9 @@ int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const cha
     occ_warehouse_quote(node, quoted_node, sizeof quoted_node);
     rc = occ_format_text(&condition, err, "cluster = %s AND node = %s", quoted_cluster, quoted_node);
     if (rc == 0)
-        rc = delete_rows(w, "watermark", condition, &rows, err);
+        rc = occ_warehouse_delete(w, "watermark", condition, &rows, err);
     if (rc == 0)
-        rc = delete_rows(w, "allocation", condition, &allocations, err);
+        rc = occ_warehouse_delete(w, "allocation", condition, &allocations, err);
     if (rc == 0)
         rc = find_node(w, quoted_node, ret_shared, err);
     return rc == 0 && rows == 0

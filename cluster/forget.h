@@ -10,6 +10,10 @@
 
 #include "cluster/ask/warehouse.h"
 
+/* Deletes the rows of a condition, if there are any, and waits for it. Adds their number, of all versions, to
+ * *rows. */
+int occ_warehouse_delete(struct occ_warehouse *w, const char *table, const char *condition, uint64_t *rows,
+                         struct occ_error *err);
 /* Removes all rows about the user's launches before the next minute: of minute, rank_minute, launch, hour and
  * run. user: as in the rows. *ret_rows: number of removed rows, also of earlier versions. The administrator's
  * account. */

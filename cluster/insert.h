@@ -31,6 +31,8 @@ int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_
 struct occ_warehouse_keep {
     unsigned int launches, minutes, ranks, hours;
 };
+/* Changes of hours are kept so many days longer than minutes. */
+#define OCC_WAREHOUSE_CHANGES_MORE_DAYS 30
 
 /* ---- tables.c ---- */
 
@@ -40,8 +42,8 @@ int occ_warehouse_init(struct occ_warehouse *w, const struct occ_warehouse_keep 
 /* False for tables without a column that this version sends, before its --init; after occ_warehouse_check().
  */
 bool occ_warehouse_has_sent_columns(const struct occ_warehouse *w);
-/* Prints the tables and the migrations that occ_warehouse_init() would make and apply, with a last line that
- * counts them: SQL and comments. Changes nothing. */
+/* Prints the tables and the migrations that occ_warehouse_init() would make and apply, the times of rows that
+ * it would set, and a last line that counts the migrations: SQL and comments. Changes nothing. */
 int occ_warehouse_print_plan(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, FILE *out,
                              struct occ_error *err);
 /* Prints the statements of occ_warehouse_init() for an empty server. */
@@ -50,6 +52,6 @@ int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
 
 /* ---- maintain.c ---- */
 
-/* Adds up changed hours, and drops old partitions if the server does not do so itself. */
+/* Adds up changed hours, and deletes old rows if the server does not do so itself. */
 int occ_warehouse_maintain(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, int64_t now_s,
                            uint64_t *ret_hours, struct occ_error *err);

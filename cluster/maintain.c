@@ -1,5 +1,5 @@
-/* Maintenance that the warehouse does not do by itself: sums by hour, and on old servers dropping old
- * partitions. */
+/* Maintenance that the warehouse does not do by itself: sums by hour, and on old servers deleting old rows.
+ */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include "forget.h"
 #include "insert.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 
 #define SQL_BYTES 2048
 #define DAY_S     INT64_C(86400)
@@ -96,7 +97,7 @@ static int sum_hours(struct occ_warehouse *w, const struct occ_warehouse_keep *k
     return rc;
 }
 
-/* ---- partitions that are too old ---- */
+/* ---- rows that are too old ---- */
 
 #define BATCH      SIZE_MAX /* in place of an offset: BATCH_DAYS, as the shipper needs */
 #define BATCH_DAYS 8
@@ -150,6 +151,29 @@ static int drop_old(struct occ_warehouse *w, size_t i, unsigned int days, int64_
     return rc;
 }
 
+/* Tables without partitions, and the condition on old rows: the texts around the time. */
+static const struct {
+    const char *table, *before, *after;
+} rows[] = {{"kernel", "version < ", " * 1000"},
+            {"launch_config", "version < ", " * 1000"},
+            {"watermark", "version < ", " * 1000"},
+            {"erased", "before < toDateTime(", ")"},
+            {"hour_change", "hour < toDateTime(", ")"}};
+
+/* A day's rows at once: each deletion writes parts anew. */
+static int delete_old(struct occ_warehouse *w, size_t i, const struct occ_warehouse_keep *keep, int64_t now_s,
+                      struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *condition = NULL;
+    uint64_t n = 0;
+    unsigned int days = strcmp(rows[i].table, "hour_change") == 0
+                            ? keep->minutes + OCC_WAREHOUSE_CHANGES_MORE_DAYS
+                            : keep->hours;
+    int rc = occ_format_text(&condition, err, "%s%lld%s", rows[i].before,
+                             (long long)((now_s / DAY_S - days) * DAY_S), rows[i].after);
+    return rc == 0 ? occ_warehouse_delete(w, rows[i].table, condition, &n, err) : rc;
+}
+
 int occ_warehouse_maintain(struct occ_warehouse *w, const struct occ_warehouse_keep *keep, int64_t now_s,
                            uint64_t *ret_hours, struct occ_error *err)
 {
@@ -159,5 +183,7 @@ int occ_warehouse_maintain(struct occ_warehouse *w, const struct occ_warehouse_k
     for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;
          i++)
         rc = drop_old(w, i, days_of(keep, i), now_s, err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && rc == 0 && w->dialect == OCC_DIALECT_OLD; i++)
+        rc = delete_old(w, i, keep, now_s, err);
     return rc;
 }

@@ -32,8 +32,6 @@ struct variable {
     char text[OCC_CONFIG_TEXT_BYTES];
 };
 
-#define CHANGES_MORE 30 /* days that changes of hours are known after their minutes */
-
 static void set_variables(const char *database, const struct occ_warehouse_keep *keep,
                           struct variable variables[VARIABLES_MAX])
 {
@@ -44,7 +42,7 @@ static void set_variables(const char *database, const struct occ_warehouse_keep 
                  {"$minutes", keep->minutes},
                  {"$ranks", keep->ranks},
                  {"$hours", keep->hours},
-                 {"$changes", keep->minutes + CHANGES_MORE}};
+                 {"$changes", keep->minutes + OCC_WAREHOUSE_CHANGES_MORE_DAYS}};
     variables[0].name = "$db";
     (void)snprintf(variables[0].text, sizeof variables[0].text, "%s", database);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
@@ -112,6 +110,14 @@ static int print_statement(void *out, const char *statement, struct occ_error *e
     (void)err;
     (void)fprintf(out, "%s%s;\n\n", adds_a_column(statement) ? "-- of tables that were made before: " : "",
                   statement);
+    return 0;
+}
+
+/* As --init runs it. */
+static int print_due(void *out, const char *statement, struct occ_error *err)
+{
+    (void)err;
+    (void)fprintf(out, "%s;\n\n", statement);
     return 0;
 }
 
@@ -268,8 +274,11 @@ int occ_warehouse_print_plan(struct occ_warehouse *w, const struct occ_warehouse
             continue;
         due++;
         (void)fprintf(out, "-- migration %s\n", m->name);
-        rc = for_statements(m->sql, w->dialect, variables, print_statement, out, err);
+        rc = for_statements(m->sql, w->dialect, variables, print_due, out, err);
     }
+    (void)fputs("-- times of rows by the settings warehouse.*: a shorter time deletes rows\n", out);
+    if (rc == 0)
+        rc = for_statements(occ_schema_retention_sql, w->dialect, variables, print_due, out, err);
     (void)fprintf(out, "-- database %s: %u of %u migrations to be applied", w->options.database, due, n);
     if (plan.n_newer > 0)
         (void)fprintf(out, "; it has %llu of a newer occtrace", (unsigned long long)plan.n_newer);

@@ -103,6 +103,19 @@ def times_of(engine):
     return {table: int(re.search(r"(?:toIntervalDay\(|INTERVAL )(\d+)", made[table])[1]) for table in KEPT}
 
 
+OLD_ROWS = {"kernel": ("kernel, version", 1000), "launch_config": ("config, version", 1000), "watermark": ("node, version", 1000), "erased": ("user, before", 1),
+            "hour_change": ("changed, hour", 1)}  # columns, the second of them a time; its units in a second
+
+
+def put_old_rows(engine):
+    """A row that goes and a row that stays, of each table without partitions."""
+    engine.ask("TRUNCATE TABLE kept.hour_change")
+    for days in (402, 20):
+        for table, (columns, units) in OLD_ROWS.items():
+            engine.ask(f"INSERT INTO kept.{table} ({columns}) SELECT toString({days}), {(NOW - 86400 * days) * units}" if columns.startswith(("node", "user")) else
+                       f"INSERT INTO kept.{table} ({columns}) SELECT {days}, {(NOW - 86400 * days) * units}")
+
+
 def times_are_settings(asker, engine):
     """--init applies a change, and changes nothing where there is none; before 21.11 --maintain drops partitions."""
     site = node_of(engine, "c1", database="kept")
@@ -130,9 +143,14 @@ def times_are_settings(asker, engine):
     columns = "INSERT INTO kept.minute (bucket, cluster, node, job, launches, total_ns, version) VALUES "
     for days in (2, 5):
         engine.ask(columns + f"({NOW - 86400 * days}, 'c1', 'node0', 'slurm:{days}', 1, 5, 1)")
+    if engine.name == "18":
+        put_old_rows(engine)
     settings(minutes="3d")
+    assert engine.name == "18" or "ALTER TABLE kept.minute MODIFY TTL bucket + INTERVAL 3 DAY;\n" in site.run("--init", "--plan")
     site.run("--init")
     site.run("--maintain")
+    if engine.name == "18":
+        assert {engine.ask(f"SELECT count() FROM kept.{table}")[0][0] for table in OLD_ROWS} == {"1"}
     if engine.name == "26":
         engine.ask("OPTIMIZE TABLE kept.minute FINAL")
     assert engine.ask("SELECT job FROM kept.minute") == [["slurm:2"]]
