@@ -166,6 +166,8 @@ static int delete_old(struct occ_warehouse *w, size_t i, const struct occ_wareho
 {
     _cleanup_(occ_freep) char *condition = NULL;
     uint64_t n = 0;
+    if (strcmp(rows[i].table, "erased") == 0 && !w->has_erased)
+        return 0;
     unsigned int days = strcmp(rows[i].table, "hour_change") == 0
                             ? keep->minutes + OCC_WAREHOUSE_CHANGES_MORE_DAYS
                             : keep->hours;

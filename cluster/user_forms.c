@@ -6,14 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* until_minute NULL: the form of now. */
+/* until_minute NULL: the form of now. The state drops positions of histories that were not seen for long;
+ * with a position go its forms, and the users of forms that no history has. */
 static const char schema[] = "CREATE TABLE IF NOT EXISTS user_form (identity INTEGER NOT NULL, form TEXT NOT "
                              "NULL, until_minute INTEGER, "
                              "PRIMARY KEY (identity, form)) WITHOUT ROWID;"
                              "CREATE TABLE IF NOT EXISTS sent_user (user TEXT NOT NULL, form TEXT NOT NULL, "
                              "hash TEXT NOT NULL, PRIMARY "
                              "KEY (user, form)) WITHOUT ROWID;"
-                             "CREATE TABLE IF NOT EXISTS users_now (form TEXT NOT NULL);";
+                             "CREATE TABLE IF NOT EXISTS users_now (form TEXT NOT NULL);"
+                             "CREATE TRIGGER IF NOT EXISTS forget_forms AFTER DELETE ON position BEGIN "
+                             "DELETE FROM user_form WHERE identity = old.identity; "
+                             "DELETE FROM sent_user WHERE form NOT IN (SELECT form FROM user_form UNION ALL "
+                             "SELECT form FROM users_now); END;";
 
 static int fail_sql(sqlite3 *db, struct occ_error *err)
 {

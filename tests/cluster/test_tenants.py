@@ -487,6 +487,15 @@ def a_hash_is_erased(asker, engine):
     engine.ask(f"INSERT INTO hashed.minute {MINUTES} ({NOW - 7200}, 'c1', 'older', 'slurm:1', 'ann', 7, 1, 1, 1)")
     site.run("--erase", "ann", says="cluster 'c1': 1 rows of user 'ann' removed")
     assert users("erased") == {new, old, "ann"} and users() == set()
+    # the node forgets a history that it has not seen for 400 days, and the users of its key
+    with contextlib.closing(sqlite3.connect(site.state)) as db:
+        db.executescript("CREATE TEMP TABLE p AS SELECT * FROM position; UPDATE p SET identity = 1, stored = datetime('now', '-401 days'); INSERT INTO position SELECT * FROM p;"
+                         "INSERT INTO user_form VALUES(1, 'hash:former', 5); INSERT INTO sent_user VALUES('ann', 'hash:former', 'hash:0')")
+    subprocess.run([make_history, site.history, "9", str(NOW - 7200), "1", "1", "5", "end", "node0", "first50"], check=True)
+    site.run("--once")
+    with contextlib.closing(sqlite3.connect(site.state)) as db:
+        assert db.execute("SELECT count(*) FROM user_form WHERE identity = 1 OR form = 'hash:former'").fetchone() == (0,)
+        assert {form for form, in db.execute("SELECT form FROM sent_user")} == {form for form, in db.execute("SELECT form FROM user_form")} != set()
 
 
 def check_all_of(engine, history):
