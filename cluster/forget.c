@@ -77,21 +77,27 @@ static const struct {
               {"hour", "bucket < toDateTime(", ")"},
               {"run", RUN_LAST_NS " < toInt64(", ") * 1000000000"}};
 
-/* before_s: of all tables but `hour`; hours_before_s: of `hour`. Seconds since 1970. */
-static int erase_before(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
-                        uint64_t hours_before_s, uint64_t *rows, struct occ_error *err)
+#define WHOSE_BYTES (2 * TEXT_BYTES + 32)
+
+/* Writes the condition on rows of a user. */
+static void write_whose(const char *cluster, const char *user, char whose[WHOSE_BYTES])
 {
     char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
     occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
     occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
+    (void)snprintf(whose, WHOSE_BYTES, "cluster = %s AND user = %s", quoted_cluster, quoted_user);
+}
+
+/* before_s: of all tables but `hour`; hours_before_s: of `hour`. Seconds since 1970. */
+static int erase_before(struct occ_warehouse *w, const char *whose, uint64_t before_s,
+                        uint64_t hours_before_s, uint64_t *rows, struct occ_error *err)
+{
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof places / sizeof *places; i++) {
         _cleanup_(occ_freep) char *condition = NULL;
-        rc = occ_format_text(
-            &condition, err, "cluster = %s AND user = %s AND %s%llu%s", quoted_cluster, quoted_user,
-            places[i].before,
-            (unsigned long long)(strcmp(places[i].table, "hour") == 0 ? hours_before_s : before_s),
-            places[i].after);
+        uint64_t until_s = strcmp(places[i].table, "hour") == 0 ? hours_before_s : before_s;
+        rc = occ_format_text(&condition, err, "%s AND %s%llu%s", whose, places[i].before,
+                             (unsigned long long)until_s, places[i].after);
         if (rc == 0)
             rc = occ_warehouse_delete(w, places[i].table, condition, rows, err);
     }
@@ -143,6 +149,7 @@ static int check_length(const char *what, const char *text, struct occ_error *er
 int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t *ret_rows,
                         struct occ_error *err)
 {
+    char whose[WHOSE_BYTES];
     uint64_t before_s = 0;
     *ret_rows = 0;
     int rc = check_length("user", user, err);
@@ -150,26 +157,24 @@ int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char
         rc = occ_warehouse_ask_numbers(w, "SELECT toUInt32(toStartOfMinute(now())) + 60", &before_s, 1, err);
     if (rc == 0) /* first: shippers leave the rows out from now on */
         rc = put_erased(w, cluster, user, before_s, err);
+    write_whose(cluster, user, whose);
     if (rc == 0)
-        rc = erase_before(w, cluster, user, before_s, before_s, ret_rows, err);
+        rc = erase_before(w, whose, before_s, before_s, ret_rows, err);
     return rc == 0 ? put_change(w, before_s, err) : rc; /* last: it counts for MARGIN_S of maintain.c */
 }
 
 int occ_warehouse_has_user(struct occ_warehouse *w, const char *cluster, const char *user, bool *ret_has,
                            struct occ_error *err)
 {
-    char quoted_cluster[TEXT_BYTES], quoted_user[TEXT_BYTES];
+    char whose[WHOSE_BYTES];
     uint64_t n = 0;
     int rc = check_length("user", user, err);
     *ret_has = false;
-    if (rc != 0)
-        return rc;
-    occ_warehouse_quote(cluster, quoted_cluster, sizeof quoted_cluster);
-    occ_warehouse_quote(user, quoted_user, sizeof quoted_user);
+    write_whose(cluster, user, whose);
     for (size_t i = 0; rc == 0 && !*ret_has && i < sizeof places / sizeof *places; i++) {
         _cleanup_(occ_freep) char *sql = NULL;
-        rc = occ_format_text(&sql, err, "SELECT count() FROM %s.%s WHERE cluster = %s AND user = %s",
-                             w->options.database, places[i].table, quoted_cluster, quoted_user);
+        rc = occ_format_text(&sql, err, "SELECT count() FROM %s.%s WHERE %s", w->options.database,
+                             places[i].table, whose);
         rc = rc == 0 ? occ_warehouse_ask_numbers(w, sql, &n, 1, err) : rc;
         *ret_has = n > 0;
     }
@@ -237,10 +242,11 @@ static int fetch_again(struct occ_warehouse *w, sqlite3 *db, uint64_t done_s, st
 static int erase_one_again(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t before_s,
                            uint64_t summed_s, struct occ_error *err)
 {
+    char whose[WHOSE_BYTES];
     uint64_t rows = 0;
     bool is_summed = last_hour_s(before_s) > summed_s;
-    int rc =
-        erase_before(w, cluster, user, before_s, is_summed ? before_s : before_s / 3600 * 3600, &rows, err);
+    write_whose(cluster, user, whose);
+    int rc = erase_before(w, whose, before_s, is_summed ? before_s : before_s / 3600 * 3600, &rows, err);
     return rc == 0 && is_summed ? put_change(w, before_s, err) : rc;
 }
 

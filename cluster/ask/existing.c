@@ -117,8 +117,8 @@ int occ_warehouse_find_columns(struct occ_warehouse *w, struct occ_error *err)
 {
     /* clang-format off */
     static const char select[] =
-        "SELECT countIf(table = 'minute' AND name = 'evidence'), countIf(table = 'erased' AND name = 'before'), countIf(table = "
-        "'reader_scope' AND name = 'reader')"
+        "SELECT countIf(table = 'minute' AND name = 'evidence'), "
+        "countIf(table = 'erased' AND name = 'before'), countIf(table = 'reader_scope' AND name = 'reader')"
         BITS("run", OCC_SHIP_RUN_ADDED_COLUMNS)
         BITS("launch", OCC_SHIP_JOB_ADDED_COLUMNS)
         BITS("minute", OCC_SHIP_JOB_ADDED_COLUMNS)
