@@ -300,13 +300,12 @@ const struct cli_command cli_top_cost = {
         "are rounded up. Time before the first launch, and GPUs that a job holds without a launch, are not "
         "known and not in it.\n\n"
         "Prices are of GPU-hours: 'prices: {H100: 2.50 EUR, A100-SXM4-80GB: 1.20 EUR}' in occq.yaml. A price "
-        "is for GPUs whose name contains the text; the longest text wins. A model without one has no "
-        "amounts.\n\n"
+        "is for GPUs whose name contains the text; the longest text wins. A slice of MIG has a price only by "
+        "a "
+        "text with MIG. A model without a price has no amounts.\n\n"
         "A bill is of one history, and a node's daemon has one for each owner: a GPU that owners share is "
-        "held in "
-        "full in the bill of each. --all-users makes one bill of all of them, in which a GPU's time and "
-        "energy "
-        "count once; runs are then OWNER/ID, pods NAMESPACE/POD.\n\n"
+        "held in full in the bill of each. --all-users (for root) makes one bill of all of them, in which a "
+        "GPU's time and energy count once; runs are then OWNER/ID, pods NAMESPACE/POD.\n\n"
         "By layer and range, kernels without a range, and launches that are no longer stored individually, "
         "are '(no layer)'.\n\n"
         "Lost is not what a change saves: a kernel with empty warp slots may be as fast as it can be. "
@@ -317,7 +316,6 @@ const struct cli_command cli_top_cost = {
                  {"occq top --cost --by job --since 7d", "the jobs of a week"},
                  {"occq top --cost --by layer --run last", "which layers of a model cost most"},
                  {"occq top --cost --by kernel --run last --json", "kernels of the last run, for a program"},
-                 {"occq top --cost --all-users --by account", "the bill of a node, for root"},
                  {"occq top --cost --by account --csv --focus gpu-cluster", "for a FinOps tool"}},
     CLI_ARGS(struct cost_args, .by = "user"),
     .check = check,

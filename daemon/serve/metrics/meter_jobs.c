@@ -88,8 +88,8 @@ static void put_sums(const struct occ_meter *m, const struct occ_exposition *e, 
         const struct occ_meter_job *j = &m->jobs[at];
         const double values[] = {[OCC_METRIC_JOB_LAUNCHES] = j->launches,
                                  [OCC_METRIC_JOB_BUSY] = j->busy_ns / 1e9,
-                                 [OCC_METRIC_JOB_CAPACITY] = j->capacity_ns / 1e9,
-                                 [OCC_METRIC_JOB_WASTED] = j->wasted_ns / 1e9};
+                                 [OCC_METRIC_JOB_CAPACITY] = j->capacity_ns / 1e9, /* warp-seconds */
+                                 [OCC_METRIC_JOB_WASTED] = j->wasted_ns / 1e9 /* warp-seconds */};
         if (fill_labels(m, at, labels))
             occ_exposition_put(e, metric, labels, values[metric]);
     }

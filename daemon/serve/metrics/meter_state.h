@@ -132,16 +132,17 @@ void occ_meter_end_holders(struct occ_meter *meter, const uint8_t run[16]);
 void occ_meter_keep_jobs(struct occ_meter *meter, int64_t now_ns);
 /* Ends series of models whose last program ended at `left_ns` or before. Times are monotonic. */
 void occ_meter_expire_models(struct occ_meter *meter, int64_t now_ns, int64_t left_ns);
-/* The job's entry gets another job. */
+/* Another job gets the entry: time held by this job's runs counts for "(other)" from now on. */
 void occ_meter_leave_job(struct occ_meter *meter, size_t job);
 /* Counts held time until 5 s ago, at most once a second. `now_ns`: monotonic. */
 void occ_meter_divide_held(struct occ_meter *meter, int64_t now_ns);
 
 /* ---- meter_jobs.c ---- */
 
-/* The run's job: an index of `jobs`. Takes an entry for a new job, if there is one for `owner`. */
+/* The run's job: an index of `jobs`. A new job takes an entry, also of another owner (slots.h);
+ * OCC_METER_OTHER_JOB: `owner` has its share. */
 size_t occ_meter_find_job(struct occ_meter *meter, const struct occ_run *run, uint64_t owner, int64_t now_ns);
-/* Frees entries of jobs without a launch since `used_ns`. */
+/* Frees entries of jobs without a launch, or a run that holds a GPU, since `used_ns`. */
 void occ_meter_expire_jobs(struct occ_meter *meter, int64_t used_ns);
 void occ_meter_write_jobs(const struct occ_meter *meter, const struct occ_exposition *exposition);
 
