@@ -103,6 +103,7 @@ struct occ_bill_history {
     struct occ_store *store;
     const struct occ_bill_run *runs; /* all runs of the history, in ascending order */
     size_t n_runs;
+    const void *names; /* for the question's kernel_name */
 };
 
 struct occ_bill_question {
@@ -111,6 +112,9 @@ struct occ_bill_question {
     size_t n_histories;
     enum occ_bill_by by;
     const struct occ_prices *prices;
+    /* OCC_BILL_BY_KERNEL: returns a name that no other kernel of the history has; the function NULL: short
+     * names, so that kernels of one short name are one row */
+    const char *(*kernel_name)(const void *names, int64_t kernel);
 };
 
 /* Makes one bill of all histories. A GPU is known by its UUID: runs of all histories share its time, and its

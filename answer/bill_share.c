@@ -205,7 +205,10 @@ static int add_kernel(struct occ_bill_work *w, const struct share *s, size_t at,
     if (is_by_layer(w))
         return add_layers(w, s, at, seconds, all);
     if (w->question->by == OCC_BILL_BY_KERNEL) {
-        const char *name = of->kernel.short_name ? of->kernel.short_name : "?";
+        const struct occ_bill_question *q = w->question;
+        const char *name =
+            q->kernel_name ? q->kernel_name(w->side->history->names, of->kernel.id) : of->kernel.short_name;
+        name = name ? name : "?";
         return put_unit(w, s, occ_bill_intern(w, name), &use, seconds, all);
     }
     add_use(&use, seconds, all);

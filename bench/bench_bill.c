@@ -122,7 +122,7 @@ static double bill(struct occ_store *store, enum occ_bill_by by, uint32_t n)
     for (uint32_t g = 0; g < GPUS; g++)
         expected += ((n - 1 - g) / GPUS + OVERLAP) * STEP_S;
     for (int i = 0; i < (n > 2000 ? 1 : TIMES); i++) {
-        const struct occ_bill_history history = {store, runs, n};
+        const struct occ_bill_history history = {.store = store, .runs = runs, .n_runs = n};
         const struct occ_bill_question question = {
             .histories = &history, .n_histories = 1, .by = by, .prices = &prices};
         struct occ_bill bill = {0};

@@ -67,6 +67,15 @@ def check_bill(history):
     return sums["user"]
 
 
+def check_kernels(history):
+    """A row for each kernel, under the name that no other kernel has."""
+    kernels = json.loads(occq("top", "-n", "10000", "-d", history, "--json"))["top"]
+    assert len({kernel["kernel_demangled"].split("<")[0] for kernel in kernels}) < len(kernels), "no kernels share a short name"
+    rows = bill(history, "kernel")
+    names, known = [row["name"] for row in rows if row["name"]], {kernel["kernel"] for kernel in kernels}
+    assert len(names) > 20 and len(set(names)) == len(names) and set(names) - known == {"(no kernel)"}, set(names) - known
+
+
 two_gpus, one, imported = (os.path.join(work.name, name) for name in ("two.db", "one.db", "imported.db"))
 subprocess.run([TWO_GPUS, two_gpus], check=True)
 subprocess.run([CLI_HISTORY, one], check=True)
@@ -85,6 +94,7 @@ with open(settings, "w", encoding="utf-8") as file:
     file.write(PRICES)
 for history in (two_gpus, one, imported):
     print(os.path.basename(history), check_bill(history))
+check_kernels(imported)
 
 # The Slurm account is who pays; a program without one is a row of its own.
 assert sorted((row["name"] or "") for row in bill(one, "account")) == ["", "phys"]

@@ -47,7 +47,7 @@ static const struct cli_column columns[] = {
           "kernel, '(no layer)' that of kernels without a range"),
     FIELD("model", "model", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(3), model,
           "name of the GPUs"),
-    FIELD("price", "price", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, price,
+    FIELD("price", "price", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_SPARE(1), price,
           "price of a GPU-hour in occq.yaml; no price: there is none for the model"),
     FIELD("per_hour", "price_per_hour", CLI_PLAIN, 0, price_per_hour, "the same as a number"),
     FIELD("currency", "currency", CLI_PLAIN, CLI_LEFT, currency, "currency of the row's amounts"),
@@ -220,7 +220,8 @@ static int answer(const struct cli_command *command, const struct cost_args *arg
                                                .histories = runs->list,
                                                .n_histories = runs->n,
                                                .by = top_cost_unit(args->by),
-                                               .prices = prices};
+                                               .prices = prices,
+                                               .kernel_name = top_cost_kernel_name};
     if (occ_bill_make(&question, &bill, &err) != 0)
         return cli_failure(command, &err);
     note_histories(command, args, runs);

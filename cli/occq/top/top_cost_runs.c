@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "cli/history/names.h"
 #include "support/array.h"
 #include "support/text.h"
 
@@ -85,6 +86,7 @@ static int open_one(const struct cli_args *common, const char *owner, const stru
                     struct top_cost_runs *runs, struct occ_error *err)
 {
     struct occ_bill_history *history = &runs->list[runs->n];
+    struct kernel_names *names = NULL;
     struct list list = {0};
     int status = cli_open_history(common, OCC_STORE_READ, &history->store, err);
     if (status != 0)
@@ -93,6 +95,9 @@ static int open_one(const struct cli_args *common, const char *owner, const stru
     status = read_runs(history->store, owner, choice, &list, &runs->texts, err);
     history->runs = list.runs;
     history->n_runs = list.n;
+    if (status == 0 && top_cost_unit(choice->by) == OCC_BILL_BY_KERNEL)
+        status = kernel_names_load(history->store, NULL, &names, err);
+    history->names = names;
     return status;
 }
 
@@ -144,10 +149,18 @@ int top_cost_open_all(const struct cli_args *common, const struct cli_owners *ow
     return status;
 }
 
+const char *top_cost_kernel_name(const void *names, int64_t kernel)
+{
+    struct occ_row_kernel row = {.id = kernel};
+    kernel_names_apply(names, &row);
+    return row.short_name;
+}
+
 void top_cost_runs_free(struct top_cost_runs *runs)
 {
     for (size_t i = 0; runs->list && i < runs->n; i++) {
         free((void *)runs->list[i].runs);
+        kernel_names_free((struct kernel_names *)runs->list[i].names);
         occ_store_close(runs->list[i].store);
     }
     free(runs->list);

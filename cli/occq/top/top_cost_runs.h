@@ -28,7 +28,7 @@ extern const char *const top_cost_words[]; /* NULL-terminated */
 enum occ_bill_by top_cost_unit(const char *word);
 
 struct top_cost_runs {
-    struct occ_bill_history *list; /* owns stores and runs */
+    struct occ_bill_history *list; /* owns stores, runs and names of kernels */
     const char **owners;           /* of each; NULL: the bill is of one history */
     size_t n;
     struct occ_arena texts;
@@ -50,6 +50,8 @@ int top_cost_open_all(const struct cli_args *common, const struct cli_owners *ow
                       const struct top_cost_choice *choice, struct top_cost_runs *ret_runs,
                       struct occ_error *err);
 void top_cost_runs_free(struct top_cost_runs *runs);
+/* Returns the kernel's name from the `names` of a history in the list, for struct occ_bill_question. */
+const char *top_cost_kernel_name(const void *names, int64_t kernel);
 
 /* Returns true if the history is of a service that has one for each owner. */
 bool top_cost_has_neighbours(struct occ_store *store);
