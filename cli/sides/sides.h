@@ -45,7 +45,8 @@ struct sides {
      * cluster */
     const struct history_args *cluster;
     const struct cli_command *command; /* the command, if `cluster` is set */
-    bool by_range;                     /* compares a kernel's launches separately for each range */
+    const char *aligned; /* set by sides_align_kernel(): the kernel that both sides compare; NULL: as asked */
+    bool by_range;       /* compares a kernel's launches separately for each range */
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
@@ -57,6 +58,10 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
 
 /* Opens the side's history or warehouse; sets store and names. Does nothing for an open side. */
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
+
+/* Printed words may have a number of one history ("SGEMM 64x64 #5"). If --kernel chooses one kernel on a
+ * side, and others on a side that has it, too, both sides compare that kernel. sides_compare() calls it. */
+int sides_align_kernel(struct sides *sides, struct occ_error *err);
 
 /* True for options that choose launches of both sides: --kernel and --exclude. */
 bool sides_take(const struct cli_option *option);

@@ -29,7 +29,8 @@ def check(condition, what):
 
 
 def occq(*arguments):
-    result = subprocess.run([OCCQ, *arguments, "-d", "h.db"], env=environment, capture_output=True, text=True, timeout=60)
+    history = [] if "-d" in arguments or "one.db" in arguments else ["-d", "h.db"]
+    result = subprocess.run([OCCQ, *arguments, *history], env=environment, capture_output=True, text=True, timeout=60)
     check(result.returncode == 0, f"status {result.returncode}: {arguments}\n{result.stdout}{result.stderr}")
     return result.stdout
 
@@ -99,6 +100,21 @@ def check_markdown():
         check(text.encode("utf-8", "replace") and "\ufffd" not in text, "a part of a character")
 
 
+def check_numbered_words():
+    """A number in words is of one history: the other one compares the same kernel."""
+    names = ["volta_sgemm_64x64_" + letter * 20 for letter in "ab"]
+    for history, order in (("one.db", names), ("two.db", names[::-1])):
+        record("x", 90, [(name, 1000, 50) for name in order])
+        occq("import", "--label", "x", "trace.json", "-d", history)
+    sides = ("one.db", "two.db", "--kernel", "SGEMM 64x64 #1")
+    rows = json.loads(occq("diff", *sides, "--json", "--force"))["kernels"]
+    check([(row["kernel_mangled_a"], row["kernel_mangled_b"]) for row in rows] == [(names[0], names[0])], f"kernels: {rows}")
+    note = subprocess.run([OCCQ, "diff", *sides], env=environment, capture_output=True, text=True, timeout=60).stderr
+    check(names[0] in note, f"no note: {note}")
+
+
+check_numbered_words()
+os.remove("h.db")
 for count in range(3):
     record("before", count, BEFORE)
 for count in range(3):

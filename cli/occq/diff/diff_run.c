@@ -49,6 +49,9 @@ int diff_run(const struct cli_command *command, const struct diff_args *args, di
     uint32_t shared = status == 0 ? sides_shared_runs(&sides) : 0;
     if (shared > 0)
         cli_note(command, "%u run%s on both sides", shared, shared == 1 ? " is" : "s are");
+    if (status == 0 && sides.aligned)
+        cli_note(command, "--kernel is another kernel in the other history; both sides are of %.200s",
+                 sides.aligned);
     return status == 0 ? report_sides(command, args, &sides, print_answer) : cli_failure(command, &err);
 }
 
