@@ -57,7 +57,7 @@ class Fake(socketserver.ThreadingTCPServer):
         sql = body.decode()
         for begin, text in (("SELECT toUnixTimestamp", f"{int(time.time())}\t26.7.3.1\n"), ("SELECT groupBitOr", f"{2**64 - 1}\t0\t0\n"),
                             ("SELECT max(version) FROM occtrace.schema", "2\n"), ("SELECT max(version) FROM occtrace.batch", "0\n"),
-                             ("SELECT countIf(table", "1\t1\t62\t14\t14\t14\n"), ("SELECT toUInt32(max(before))", "until\tuser\n"), ("SELECT count() FROM occtrace.run", "0\n"),
+                             ("SELECT countIf(table", "1\t1\t0\t62\t14\t14\t14\n"), ("SELECT toUInt32(max(before))", "until\tuser\n"), ("SELECT count() FROM occtrace.run", "0\n"),
                             ("SELECT name, sum(rows)", "".join(f"{t}\t{n}\n" for t, n in self.rows.items() if t))):
             if sql.startswith(begin):
                 return text
