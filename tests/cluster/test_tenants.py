@@ -267,6 +267,7 @@ def hours_around_an_erasure(asker, engine):
     """No sum by hour counts a minute twice or loses one: in a time zone of half hours, of work after an erasure, of late rows without minutes."""
     site = node_of(engine, "c1", database="around")
     site.run("--init")
+    site.run("--retire", "node0", code=2, says="the warehouse has no rows of cluster 'c1' that this account sees, and none of another cluster\n")
     def put(table, columns, *rows):
         engine.ask(f"INSERT INTO around.{table} ({columns}) VALUES " + ", ".join(f"({row})" for row in rows))
     def put_minutes(user, node, begin, n):
