@@ -20,7 +20,7 @@ set(CPACK_RPM_EXCLUDE_FROM_AUTO_FILELIST_ADDITION /etc /etc/occtrace /usr/lib/sy
 # No library of lib/occtrace is for others; who develops with libocctrace-query has pkg-config. Files are stripped and compressed already.
 set(CPACK_RPM_SPEC_MORE_DEFINE
     "%global __provides_exclude_from ^/usr/lib/occtrace/
-%global __requires_exclude ^(lib(smartcols|acl)[.]so[.]|/usr/bin/pkg-config)
+%global __requires_exclude ^(lib(smartcols|acl|nettle)[.]so[.]|/usr/bin/pkg-config)
 %global __os_install_post %{nil}
 %global debug_package %{nil}
 %global _build_id_links none

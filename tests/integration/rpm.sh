@@ -27,7 +27,7 @@ while read -r need; do
     *) fail "requires $need" ;;
   esac
 done < <(rpm -qp --requires "$package")
-! rpm -qp --provides "$package" | grep -E '^lib(smartcols|acl|occtrace)[.-]' | grep -v '^libocctrace-query' || fail "offers its own libraries to others"
+! rpm -qp --provides "$package" | grep -E '^lib(smartcols|acl|nettle|occtrace)[.-]' | grep -v '^libocctrace-query' || fail "offers its own libraries to others"
 
 apt-config dump | grep -E '^Acquire::(.*[Pp]roxy|Check-)' >"$root.apt" || true
 . /etc/os-release
