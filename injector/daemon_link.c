@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -22,11 +23,21 @@
 #define STAYED_NS   (SECOND_NS * 10)  /* a shorter connection may mean a refusal */
 #define NAP_NS      (SECOND_NS / 500) /* between two tries at the program's end */
 #define LOOK_MS     20
+#define SOCKET_NAME "/occtraced.sock"
 
 /* Connecting clients wait this long for room in a busy daemon's queue, in order of arrival. */
 static const struct timeval queue_wait = {.tv_usec = 100000};
 /* The first try is made inside cuInit, which must not wait. */
 static const struct timeval first_wait = {.tv_usec = 1000};
+
+static void set_path(char path[static 108], const char *directory, unsigned int uid, const char *rest)
+{
+    enum { SIZE = sizeof((struct occ_link *)0)->paths[0] };
+    int n = directory ? snprintf(path, SIZE, "%s%s", directory, rest)
+                      : snprintf(path, SIZE, "/tmp/occtrace-%u%s", uid, rest);
+    if (n < 0 || n >= SIZE)
+        path[0] = '\0';
+}
 
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
 {
@@ -35,18 +46,17 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
     link->spare = OCC_FD_NONE;
     link->is_given = configured[0] == '/';
     const char *runtime = get("XDG_RUNTIME_DIR");
-    size_t size = sizeof link->path;
-    int n;
-    if (link->is_given)
-        n = snprintf(link->path, size, "%s", configured);
-    else if (runtime && runtime[0] == '/')
-        n = snprintf(link->path, size, "%s/occtrace/occtraced.sock", runtime);
-    else if (geteuid() == 0)
-        n = snprintf(link->path, size, "/run/occtrace/occtraced.sock");
-    else
-        n = snprintf(link->path, size, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
-    if (n < 0 || (size_t)n >= size)
-        link->path[0] = '\0';
+    bool has_runtime = runtime && runtime[0] == '/';
+    unsigned int uid = geteuid();
+    if (link->is_given) {
+        set_path(link->paths[OCC_LINK_OWN], configured, uid, "");
+        return;
+    }
+    if (has_runtime)
+        set_path(link->paths[OCC_LINK_OWN], runtime, uid, "/occtrace" SOCKET_NAME);
+    else if (uid != 0) /* root's own daemon is the service */
+        set_path(link->paths[OCC_LINK_OWN], NULL, uid, SOCKET_NAME);
+    set_path(link->paths[OCC_LINK_SERVICE], "/run/occtrace", uid, SOCKET_NAME);
 }
 
 /* Any user can create a socket in /tmp, so only daemons of root and of the program's user are trusted. A
@@ -59,12 +69,23 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* Another user's socket, whose queue may be full for ever, must cost no time and must not hide the service.
+ * This test saves time only: peer_is_trusted() protects the ring. */
+static bool directory_is_trusted(const char *path)
+{
+    char directory[sizeof((struct occ_link *)0)->paths[0]];
+    struct stat status;
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(directory, sizeof directory, "%.*s", (int)(slash - path), path);
+    return stat(directory, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0);
+}
+
 /* Connects the spare socket and returns it, or -1. The socket of a failed try is kept: a new one would take
  * the lowest free number for a moment, which a thread of the program may rely on (close(0), then open). */
-static int connect_spare(struct occ_link *link)
+static int connect_spare(struct occ_link *link, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, link->path, sizeof link->path);
+    memcpy(address.sun_path, path, sizeof link->paths[0]);
     int fd = occ_fd_get(&link->spare);
     if (fd < 0) {
         link->spare = occ_fd_adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
@@ -82,10 +103,33 @@ static int connect_spare(struct occ_link *link)
     return -1;
 }
 
-static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd)
+/* Only the path of a daemon that has just ended is tried while its successor may start: a restart of the
+ * user's own daemon must not move the program's records to the service. */
+static bool is_path_due(const struct occ_link *link, uint32_t i, uint64_t now_ns)
+{
+    bool is_restarting = link->ended_ns && now_ns - link->ended_ns < OCC_LINK_RESTART_NS;
+    return link->paths[i][0] != '\0' && (!is_restarting || i == link->at) &&
+           (link->is_given || directory_is_trusted(link->paths[i]));
+}
+
+/* A busy daemon ends the search, so a try waits once at most. */
+static int connect_first(struct occ_link *link, uint64_t now_ns)
+{
+    int fd = -1;
+    link->is_busy = false;
+    for (uint32_t i = 0; i < OCC_LINK_PATHS && fd < 0 && !link->is_busy; i++) {
+        fd = is_path_due(link, i, now_ns) ? connect_spare(link, link->paths[i]) : -1;
+        if (fd >= 0)
+            link->at = i;
+    }
+    return fd;
+}
+
+static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+                  uint64_t now_ns)
 {
     int ring_fd = occ_fd_get(memfd);
-    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_spare(link) : -1;
+    int fd = ring_fd >= 0 ? connect_first(link, now_ns) : -1;
     if (fd < 0)
         return false;
     const struct occ_hello hello = occ_hello_of(ring);
@@ -97,7 +141,7 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
     link->socket = link->spare;
     link->spare = OCC_FD_NONE;
     link->is_taken = link->is_refused = false;
-    occ_guest_log("daemon: connected at %s", link->path);
+    occ_guest_log("daemon: connected at %s", link->paths[link->at]);
     return true;
 }
 
@@ -130,7 +174,7 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
         return false;
     link->retry_ns = now_ns + (link->tries++ < QUICK_TRIES ? QUICK_NS : SLOW_NS);
     occ_ring_reset_requests(ring);
-    if (!offer(link, ring, memfd))
+    if (!offer(link, ring, memfd, now_ns))
         return false;
     link->since_ns = now_ns;
     return true;

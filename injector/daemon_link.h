@@ -12,9 +12,12 @@
 #include "fds.h"
 #include "ring/producer.h"
 
+enum { OCC_LINK_OWN, OCC_LINK_SERVICE, OCC_LINK_PATHS };
+
 struct occ_link {
-    char path[108]; /* sun_path; "" = none */
-    bool is_given;  /* the path was configured: any daemon that listens there is trusted */
+    char paths[OCC_LINK_PATHS][108]; /* sun_path; "" = none; the first that has a daemon is used */
+    uint32_t at;                     /* index of the path of the last connection */
+    bool is_given;                   /* the path was configured: any daemon that listens there is trusted */
     struct occ_fd socket;
     struct occ_fd spare; /* not connected, kept for the next try */
     uint64_t since_ns;   /* start of the connection, CLOCK_MONOTONIC */
@@ -29,8 +32,10 @@ struct occ_link {
 /* A service manager starts the next daemon within this time. */
 #define OCC_LINK_RESTART_NS UINT64_C(2000000000)
 
-/* `configured` is $OCCTRACE_SOCKET; if "": $XDG_RUNTIME_DIR/occtrace/occtraced.sock, else
- * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock, as in the daemon's default. */
+/* `configured` is $OCCTRACE_SOCKET, which excludes all other paths. If "": the user's own daemon, as in the
+ * daemon's default ($XDG_RUNTIME_DIR/occtrace/occtraced.sock, else /tmp/occtrace-UID/occtraced.sock), and if
+ * none listens there, the service (/run/occtrace/occtraced.sock). A busy daemon is waited for; the ring of a
+ * daemon that ended is offered at the other path after OCC_LINK_RESTART_NS. */
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name));
 
 /* Call it once a second: notices a daemon's end; if not connected and a try is due, connects and offers the

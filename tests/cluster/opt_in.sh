@@ -26,6 +26,33 @@ login_shells() {
   is "a program that is out" "$(query 'SELECT count(*) FROM run WHERE launches = 8')" 0
 }
 
+# ---- users other than root, and sessions with a directory of their own: no variable names the daemon's socket ----
+
+launched() { echo "SELECT min(1, count(*)) FROM run WHERE launches = $1 AND end_ns IS NOT NULL"; }
+other_users() {
+  [ ${#hello[@]} -gt 0 ] || return 0
+  local login=(sh -c '. "$0"; exec "$@"' "$share/opt-in/profile.sh" "${hello[@]}" --launches) reason
+  local task=(sh -c 'eval "$("$0")"; exec "$@"' "$share/opt-in/slurm-task-prolog" "${hello[@]}" --launches)
+  mkdir -p "$work/session"
+  recorded "$(launched 31)" 1 env XDG_RUNTIME_DIR="$work/session" "${login[@]}" 31
+  local as_user=(setpriv --reuid 47110 --regid 47110 --clear-groups) # no user of this machine, who may run a daemon
+  if ! reason=$("${as_user[@]}" "$build/bin/occq" --version 2>&1); then
+    echo "NOT TESTED as another user: ${reason:0:200}"
+    return 0
+  fi
+  chmod 755 "$work" "$work/home"
+  recorded "$(launched 32)" 1 "${as_user[@]}" "${login[@]}" 32
+  recorded "$(launched 33)" 1 "${as_user[@]}" "${task[@]}" 33
+  install -d -o 47110 -m 700 "$work/session-47110"
+  recorded "$(launched 34)" 1 "${as_user[@]}" env XDG_RUNTIME_DIR="$work/session-47110" "${login[@]}" 34
+  install -d -m 755 /tmp/occtrace-47110 # as another user makes it
+  chown 47111 /tmp/occtrace-47110
+  local code=0
+  (recorded "$(launched 35)" 1 "${as_user[@]}" "${login[@]}" 35) || code=$?
+  rm -rf /tmp/occtrace-47110
+  is "another user took the name in /tmp" "$code" 0
+}
+
 # ---- Slurm: one node, its controller and munge, in this network namespace ----
 
 start_slurm() {
@@ -134,6 +161,11 @@ containers() {
   is "a broken configuration" "$(echo '{"process": 7' | "$share/opt-in/oci-hook")" '{"process": 7'
   [ ${#hello[@]} -gt 0 ] || return 0
   recorded "SELECT min(1, count(*)) FROM run WHERE launches = 9" 1 in_container --rootfs "$root" "${hello[@]}" --launches 9
+  # a pod's user, with the variable and the mounts of the admission webhook
+  rm /etc/cdi/occtrace-cdi.yaml "$work/hooks/oci-hook.json"
+  chmod 755 "$work" "$work/rootfs"
+  recorded "$(launched 36)" 1 in_container --user 1000 -e CUDA_INJECTION64_PATH="$library" -v "$plugins:$plugins:ro" \
+    -v /run/occtrace:/run/occtrace:ro --rootfs "$root" "${hello[@]}" --launches 36
 }
 
 # ---- an upgrade: the library is replaced by rename, the daemon by another process ----
@@ -176,7 +208,7 @@ for path in environment.values():
 P
 }
 
-for each in ${2:-manifests login_shells slurm containers upgrade}; do
+for each in ${2:-manifests login_shells other_users slurm containers upgrade}; do
   echo "-- $each"
   $each
 done

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
@@ -310,22 +311,102 @@ static void test_where_it_looks(void **state)
     struct occ_link link;
     char expected[108];
     occ_link_init(&link, "/a/b.sock", runtime_directory);
-    assert_string_equal(link.path, "/a/b.sock");
+    assert_string_equal(link.paths[OCC_LINK_OWN], "/a/b.sock");
+    assert_string_equal(link.paths[OCC_LINK_SERVICE], ""); /* a configured path excludes all others */
     xdg = "/run/user/7";
     occ_link_init(&link, "", runtime_directory);
-    assert_string_equal(link.path, "/run/user/7/occtrace/occtraced.sock");
+    assert_string_equal(link.paths[OCC_LINK_OWN], "/run/user/7/occtrace/occtraced.sock");
+    assert_string_equal(link.paths[OCC_LINK_SERVICE], "/run/occtrace/occtraced.sock");
     xdg = "relative";
     occ_link_init(&link, "", runtime_directory);
-    if (geteuid() == 0)
-        (void)snprintf(expected, sizeof expected, "/run/occtrace/occtraced.sock");
-    else
+    expected[0] = '\0'; /* root's own daemon is the service */
+    if (geteuid() != 0)
         (void)snprintf(expected, sizeof expected, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
-    assert_string_equal(link.path, expected);
+    assert_string_equal(link.paths[OCC_LINK_OWN], expected);
+    assert_string_equal(link.paths[OCC_LINK_SERVICE], "/run/occtrace/occtraced.sock");
     static char long_path[200];
     memset(long_path, '/', sizeof long_path - 1);
     xdg = long_path;
     occ_link_init(&link, "", runtime_directory);
-    assert_string_equal(link.path, "");
+    assert_string_equal(link.paths[OCC_LINK_OWN], "");
+    assert_string_equal(link.paths[OCC_LINK_SERVICE], "/run/occtrace/occtraced.sock");
+    occ_link_init(&link, long_path, no_variable);
+    assert_string_equal(link.paths[OCC_LINK_OWN], "");
+    assert_string_equal(link.paths[OCC_LINK_SERVICE], "");
+}
+
+/* Two daemons' paths instead of a configured one: `own` below the fixture's directory, and the service, which
+ * the fixture's listener stands for. */
+static void look_for_both(struct fixture *f, const char *own)
+{
+    occ_link_close(&f->link);
+    occ_link_init(&f->link, "", no_variable);
+    (void)snprintf(f->link.paths[OCC_LINK_OWN], sizeof f->link.paths[0], "%s/%s", f->directory, own);
+    (void)snprintf(f->link.paths[OCC_LINK_SERVICE], sizeof f->link.paths[0], "%s", f->path);
+}
+
+static void test_without_an_own_daemon_the_service_gets_the_ring(void **state)
+{
+    struct fixture *f = *state;
+    look_for_both(f, "no/directory.sock");
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    look_for_both(f, "own.sock"); /* a directory without a socket */
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    char own[128];
+    (void)snprintf(own, sizeof own, "%s/own.sock", f->directory);
+    close(listen_at(own)); /* a socket without a listener */
+    look_for_both(f, "own.sock");
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    unlink(own);
+    look_for_both(f, "own.sock");
+    pid_t pid = take_ring_and_say(f, OCC_HELLO_TAKEN); /* a short program: its end makes the first try */
+    assert_true(finish(f));
+    occ_link_close(&f->link);
+    assert_ended_well(pid);
+}
+
+static void test_the_own_daemon_comes_first(void **state)
+{
+    struct fixture *f = *state;
+    char own[128];
+    (void)snprintf(own, sizeof own, "%s/own.sock", f->directory);
+    int service = f->listener;
+    f->listener = listen_at(own);
+    look_for_both(f, "own.sock");
+    assert_true(tend(f, 1));
+    close(accept_ring(f)); /* it ends, and its successor starts within OCC_LINK_RESTART_NS */
+    close(f->listener);
+    assert_false(tend(f, 20));
+    assert_false(tend(f, 21));
+    assert_int_equal(accept_within(service, 0), -1);
+    f->listener = service;
+    assert_true(tend(f, 23)); /* none started */
+    close(accept_ring(f));
+    unlink(own);
+}
+
+/* Only root can make the directory of another user. */
+static void test_a_directory_of_another_user_is_passed_over(void **state)
+{
+    struct fixture *f = *state;
+    char directory[128], own[160];
+    if (geteuid() != 0)
+        skip();
+    (void)snprintf(directory, sizeof directory, "%s/theirs", f->directory);
+    (void)snprintf(own, sizeof own, "%s/occtraced.sock", directory);
+    assert_int_equal(mkdir(directory, 0777), 0);
+    int theirs = listen_at(own);
+    assert_int_equal(chown(directory, 12345, 12345), 0);
+    look_for_both(f, "theirs/occtraced.sock");
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    assert_int_equal(accept_within(theirs, 0), -1);
+    close(theirs);
+    unlink(own);
+    rmdir(directory);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -346,6 +427,9 @@ int main(void)
         TEST(test_the_end_does_not_wait_without_a_ring),
         TEST(test_the_end_finds_the_next_daemon),
         TEST(test_the_end_tries_a_busy_daemon_again),
+        TEST(test_without_an_own_daemon_the_service_gets_the_ring),
+        TEST(test_the_own_daemon_comes_first),
+        TEST(test_a_directory_of_another_user_is_passed_over),
         cmocka_unit_test(test_where_it_looks),
     };
     return cmocka_run_group_tests_name("injector_link", tests, NULL, NULL);
