@@ -22,7 +22,8 @@ struct share {
     struct occ_top layers;                     /* by layer and kernel, ordered by kernel; of this GPU */
     const struct occ_gpu_time *time;
     int64_t device;
-    /* parts of held_s: with a recording; before the first and after the last launch in the question's time */
+    /* parts of held_s: with a recording; before the first and after the last launch in the question's time,
+     * without holes in the recording */
     double held_s, recorded_s, edges_s;
     double watts, metered; /* mean power over held_s; part of held_s for which it is known */
     bool is_shared;
@@ -284,17 +285,39 @@ static int find_model(struct occ_bill_work *w, struct share *s)
     return 0;
 }
 
-/* Returns the seconds of [first_ns, last_ns] outside the run's launches on the GPU. has_launches: launches of
- * the run are stored, at any time. */
-static double edges_of(const struct share *s, int64_t first_ns, int64_t last_ns, bool has_launches)
+/* Seconds without launches at the ends of a time. */
+struct edges {
+    double all_s, recorded_s;
+};
+
+static int add_edge(struct occ_bill_work *w, const struct share *s, int64_t low_ns, int64_t high_ns,
+                    struct edges *edges)
 {
+    uint64_t unrecorded_ns = 0;
+    if (low_ns >= high_ns)
+        return 0;
+    int rc =
+        occ_store_unrecorded(w->side->history->store, s->run->run, low_ns, high_ns, &unrecorded_ns, w->err);
+    double all_s = (double)(high_ns - low_ns) * 1e-9;
+    edges->all_s += all_s;
+    edges->recorded_s += occ_positive(all_s - (double)unrecorded_ns * 1e-9);
+    return rc;
+}
+
+/* Sets the parts of [first_ns, last_ns] outside the run's launches on the GPU. has_launches: launches of the
+ * run are stored, at any time. */
+static int find_edges(struct occ_bill_work *w, const struct share *s, const struct occ_holder *holder,
+                      bool has_launches, struct edges *edges)
+{
+    int64_t first_ns = holder->first_ns, last_ns = holder->last_ns;
     for (size_t i = 0; i < s->estimates->n; i++) {
         const struct occ_gpu_estimate *e = &s->estimates->list[i];
-        if (e->device == s->device && (e->launches > 0 || !has_launches))
-            return occ_positive((double)(e->first_ns - first_ns) * 1e-9) +
-                   occ_positive((double)(last_ns - e->last_ns) * 1e-9);
+        if (e->device != s->device || (e->launches == 0 && has_launches))
+            continue;
+        int rc = add_edge(w, s, first_ns, e->first_ns, edges);
+        return rc == 0 ? add_edge(w, s, e->last_ns, last_ns, edges) : rc;
     }
-    return (double)(last_ns - first_ns) * 1e-9;
+    return add_edge(w, s, first_ns, last_ns, edges);
 }
 
 /* Adds the run's time on the GPU of estimate `at`. */
@@ -312,15 +335,15 @@ static int add_gpu(struct occ_bill_work *w, struct share *s, size_t at, const st
     for (size_t i = 0; i < n; i++)
         if (times[i].key == s->device)
             s->time = &times[i];
-    double edges_s =
-        has_time(w) ? edges_of(s, holder->first_ns, holder->last_ns, w->side->estimates.list[at].launches > 0)
-                    : 0;
-    s->edges_s = s->held_s * occ_at_most(edges_s / span_s, 1);
-    s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - occ_at_most(edges_s / span_s, 1));
+    struct edges edges = {0, 0};
+    int rc = has_time(w) ? find_edges(w, s, holder, w->side->estimates.list[at].launches > 0, &edges) : 0;
+    double edges_ratio = occ_at_most(edges.all_s / span_s, 1);
+    s->edges_s = s->held_s * occ_at_most(edges.recorded_s / span_s, 1);
+    s->recorded_s = s->held_s * occ_at_most(s->time->window_s / span_s, 1 - edges_ratio);
     s->watts = occ_positive(w->side->energies[at].joules) / s->held_s;
     s->metered = occ_at_most(occ_positive(w->side->energies[at].seconds) / s->held_s, 1);
     s->is_shared = s->held_s < span_s * (1 - 1e-9);
-    int rc = find_model(w, s);
+    rc = rc == 0 ? find_model(w, s) : rc;
     if (rc == 0 && is_by_layer(w))
         rc = find_layers(w, s);
     return rc == 0 ? add_share(w, s) : rc;

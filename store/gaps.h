@@ -89,8 +89,9 @@ void occ_gpu_uses_free(struct occ_gpu_uses *uses);
 /* Use of a GPU by a run, from all its launches, or from evenly spread chunks of a long run. */
 struct occ_gpu_estimate {
     int64_t run, device;
-    /* from the first start to the last end in the filter's time, without gaps in recording; if not all
-     * launches were read, short gaps in recording at level configs are estimated */
+    /* from the first start to the last end in the filter's time, without gaps in recording; in chunks that
+     * were not read, gaps at level configs are estimated. Without stored launches: without periods of no
+     * recording, and without nine tenths of those at level configs */
     uint64_t recorded_ns;
     uint64_t launches; /* stored individually; launches in chunks of which a part lies in the time count */
     /* of the launches that were read: */
@@ -114,4 +115,8 @@ struct occ_gpu_estimates {
 int occ_store_gpu_estimates(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
                             struct occ_error *err);
+/* Sets the unrecorded nanoseconds of a time [low_ns, high_ns] in which the run has no launches: in periods in
+ * which one second in ten is recorded, nine tenths. */
+int occ_store_unrecorded(struct occ_store *store, int64_t run, int64_t low_ns, int64_t high_ns,
+                         uint64_t *ret_ns, struct occ_error *err);
 void occ_gpu_estimates_free(struct occ_gpu_estimates *estimates);

@@ -1,22 +1,17 @@
 /* Estimates of the use of GPUs; see store/gaps.h. Reads chunks instead of the table of launches, which is ten
  * times slower. One thread. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "holes.h"
 #include "store/gaps.h"
 #include "support/array.h"
+#include "unrecorded.h"
 
 struct launch {
     int64_t start_ns, end_ns;
     uint32_t config;
     bool in_graph;
-};
-
-struct chunk {
-    int64_t id;
-    size_t estimate; /* index */
-    uint64_t launches;
 };
 
 struct query {
@@ -25,8 +20,8 @@ struct query {
     struct occ_resolved_filter filter;
     struct occ_map without; /* configurations of the kernels that others_busy_ns excludes */
     struct occ_gpu_estimates list;
-    struct occ_map has_chunks; /* runs */
-    struct chunk *chunks;      /* ordered by run, device, start */
+    struct occ_map has_chunks;      /* runs */
+    struct occ_stored_part *chunks; /* ordered by run, device, start */
     size_t n_chunks, allocated_chunks;
     uint64_t launches, largest; /* in all chunks, in the largest chunk */
     struct occ_span *times;     /* of each estimate: first start, last end */
@@ -60,19 +55,20 @@ static bool add_estimate(struct query *q, int64_t run, int64_t device, struct oc
 static bool add_chunk(struct query *q, const struct occ_filtered_run *run, sqlite3_stmt *stmt)
 {
     int64_t device = sqlite3_column_int64(stmt, 2);
-    struct occ_span time = {sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
+    struct occ_span time = {sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)}, since = time;
     uint64_t launches = (uint64_t)occ_column_clamped(stmt, 3, 0, OCC_COLUMNS_MAX_ROWS);
     const struct occ_gpu_estimate *last = q->list.n ? &q->list.list[q->list.n - 1] : NULL;
     bool is_new = !last || last->run != run->id || last->device != device;
     if (is_new && run->evicted_ns > run->first_ns && run->first_ns < time.low)
-        time.low = run->first_ns;
-    if ((is_new && !add_estimate(q, run->id, device, time)) ||
+        since.low = run->first_ns;
+    if ((is_new && !add_estimate(q, run->id, device, since)) ||
         !occ_grow((void **)&q->chunks, &q->allocated_chunks, q->n_chunks, UINT32_MAX, sizeof *q->chunks))
         return false;
     size_t at = q->list.n - 1;
     q->times[at].high = time.high > q->times[at].high ? time.high : q->times[at].high;
     q->list.list[at].launches += launches;
-    q->chunks[q->n_chunks++] = (struct chunk){sqlite3_column_int64(stmt, 0), at, launches};
+    q->chunks[q->n_chunks++] =
+        (struct occ_stored_part){sqlite3_column_int64(stmt, 0), at, launches, time, false};
     q->launches += launches;
     q->largest = launches > q->largest ? launches : q->largest;
     return true;
@@ -163,7 +159,7 @@ static int add_rows(struct query *q, const void *data, size_t bytes)
     return 0;
 }
 
-static int read_chunk(struct query *q, const struct chunk *chunk)
+static int read_chunk(struct query *q, const struct occ_stored_part *chunk)
 {
     sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CHUNK_DATA, OCC_INTS(chunk->id));
     int rc = 0;
@@ -196,19 +192,34 @@ static void unite(const struct launch *l, int64_t *last_end_ns, uint64_t *union_
     *last_end_ns = l->end_ns;
 }
 
-/* Adds the rows, which follow each other, to the estimate and drops them. Returns the time of the gaps in
- * holes. */
-static uint64_t sweep(struct query *q, struct occ_holes *holes, struct occ_gpu_estimate *estimate)
+/* Launches that were read: their first start and last end, and the nanoseconds of the gaps in holes, between
+ * them and at the edges of the question's time. */
+struct swept {
+    struct occ_span time;
+    uint64_t unrecorded_ns, edges_ns;
+};
+
+/* Returns the nanoseconds between a launch and an end of the question's time, if they are not recorded. */
+static uint64_t edge_ns(struct occ_holes *holes, int64_t low, int64_t high)
 {
-    uint64_t unrecorded_ns = 0;
+    holes->at = 0;
+    return low < high && occ_holes_contain(holes, low, high) ? (uint64_t)(high - low) : 0;
+}
+
+/* Adds the rows, which follow each other in `time`, to the estimate and drops them. */
+static struct swept sweep(struct query *q, struct occ_span time, struct occ_holes *holes,
+                          struct occ_gpu_estimate *estimate)
+{
+    struct swept swept = {{0, 0}, 0, 0};
     sort_rows(q);
-    int64_t end_ns = q->n_rows ? q->rows[0].start_ns : 0, others_end_ns = end_ns;
+    int64_t end_ns = q->n_rows ? q->rows[0].start_ns : time.low, others_end_ns = end_ns;
+    swept.time.low = end_ns;
     holes->at = 0;
     for (size_t i = 0; i < q->n_rows; i++) {
         const struct launch *l = &q->rows[i];
         uint64_t gap_ns = l->start_ns > end_ns ? (uint64_t)(l->start_ns - end_ns) : 0;
         if (gap_ns > 0 && occ_holes_contain(holes, end_ns, l->start_ns))
-            unrecorded_ns += gap_ns;
+            swept.unrecorded_ns += gap_ns;
         else if (occ_gap_is_launch(gap_ns, l->in_graph))
             estimate->launch_ns += gap_ns;
         estimate->duration_ns = occ_add_saturated(estimate->duration_ns, (uint64_t)(l->end_ns - l->start_ns));
@@ -216,9 +227,11 @@ static uint64_t sweep(struct query *q, struct occ_holes *holes, struct occ_gpu_e
         if (occ_map_get(&q->without, l->config) == OCC_MAP_NONE)
             unite(l, &others_end_ns, &estimate->others_busy_ns);
     }
+    swept.time.high = end_ns;
+    swept.edges_ns = edge_ns(holes, time.low, swept.time.low) + edge_ns(holes, end_ns, time.high);
     estimate->read += q->n_rows;
     q->n_rows = 0;
-    return unrecorded_ns;
+    return swept;
 }
 
 /* ---- an estimate ---- */
@@ -230,41 +243,35 @@ struct chunks {
 
 static void set_recorded(struct query *q, size_t at, uint64_t unrecorded_ns)
 {
-    struct occ_span time = q->times[at];
-    time.low = time.low > q->filter.time.low ? time.low : q->filter.time.low;
-    time.high = time.high < q->filter.time.high ? time.high : q->filter.time.high;
+    struct occ_span time = occ_span_common(q->times[at], q->filter.time);
     uint64_t span_ns = time.high > time.low ? (uint64_t)(time.high - time.low) : 0;
     q->list.list[at].first_ns = time.low;
     q->list.list[at].last_ns = time.high;
     q->list.list[at].recorded_ns = span_ns > unrecorded_ns ? span_ns - unrecorded_ns : 0;
 }
 
+/* Returns the part of the estimate's time without stored launches: before its first chunk, or all of it. */
+static struct occ_span evicted_time(const struct query *q, size_t at, struct chunks chunks)
+{
+    struct occ_span time = occ_span_common(q->times[at], q->filter.time);
+    if (chunks.low < chunks.high && q->chunks[chunks.low].time.low < time.high)
+        time.high = q->chunks[chunks.low].time.low;
+    return time;
+}
+
 static int read_all(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes)
 {
+    struct occ_span time = occ_span_common(q->times[at], q->filter.time);
+    struct occ_span evicted = evicted_time(q, at, chunks);
     int rc = 0;
     for (size_t i = chunks.low; i < chunks.high && rc == 0; i++)
         rc = read_chunk(q, &q->chunks[i]);
-    if (rc == 0)
-        set_recorded(q, at, sweep(q, holes, &q->list.list[at]));
-    return rc;
-}
-
-/* Removes holes without any recording. Returns their length inside of the time. */
-static uint64_t remove_full_holes(struct occ_holes *holes, struct occ_span time)
-{
-    uint64_t ns = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < holes->n; i++) {
-        struct occ_hole hole = holes->list[i];
-        int64_t low = hole.time.low > time.low ? hole.time.low : time.low;
-        int64_t high = hole.time.high < time.high ? hole.time.high : time.high;
-        if (hole.gap_ns > 0)
-            holes->list[kept++] = hole;
-        else if (low < high)
-            ns += (uint64_t)(high - low);
+    if (rc == 0) {
+        time.low = evicted.high > time.low ? evicted.high : time.low;
+        struct swept swept = sweep(q, time, holes, &q->list.list[at]);
+        set_recorded(q, at, swept.unrecorded_ns + swept.edges_ns + occ_unrecorded_evicted(holes, evicted));
     }
-    holes->n = kept;
-    return ns;
+    return rc;
 }
 
 /* True for chunks that contain one of `picks` launches at equal distances from each other. The first is at an
@@ -277,24 +284,34 @@ static bool is_picked(const struct query *q, uint64_t picks, uint64_t before, ui
            (uint64_t)(((double)(before + launches) + offset) / distance);
 }
 
-/* Reads a sample of the chunks (is_picked()) and sweeps each alone: the time between two chunks is no gap.
- * *before: launches in the chunks before. */
+/* Reads a sample of the chunks (is_picked()) and sweeps each alone. Unrecorded time between chunks is known
+ * from their times; in chunks that were not read it follows from the number of launches. *before: launches in
+ * the chunks before. */
 static int read_some(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes,
                      uint64_t *before)
 {
     struct occ_gpu_estimate *estimate = &q->list.list[at];
     uint64_t picks = q->largest < OCC_GPU_ESTIMATE_LAUNCHES ? OCC_GPU_ESTIMATE_LAUNCHES / q->largest : 1;
-    uint64_t full_ns = remove_full_holes(holes, q->times[at]), partial_ns = 0;
+    double recorded_ns = 0;
+    uint64_t unrecorded_ns = 0;
     int rc = 0;
     for (size_t i = chunks.low; i < chunks.high && rc == 0; i++) {
-        bool picked = is_picked(q, picks, *before, q->chunks[i].launches);
-        *before += q->chunks[i].launches;
-        rc = picked ? read_chunk(q, &q->chunks[i]) : 0;
-        if (rc == 0)
-            partial_ns += sweep(q, holes, estimate);
+        struct occ_stored_part *chunk = &q->chunks[i];
+        chunk->is_read = is_picked(q, picks, *before, chunk->launches);
+        *before += chunk->launches;
+        if (!chunk->is_read)
+            continue;
+        rc = read_chunk(q, chunk);
+        struct swept swept = sweep(q, occ_span_common(chunk->time, q->filter.time), holes, estimate);
+        recorded_ns += (double)(swept.time.high - swept.time.low) - (double)swept.unrecorded_ns;
+        unrecorded_ns += swept.unrecorded_ns + swept.edges_ns;
     }
-    double per_launch = estimate->read ? (double)partial_ns / (double)estimate->read : 0;
-    set_recorded(q, at, full_ns + (uint64_t)(per_launch * (double)estimate->launches));
+    double per_launch_ns = estimate->read ? recorded_ns / (double)estimate->read : (double)NAN;
+    const struct occ_stored_parts parts = {&q->chunks[chunks.low], chunks.high - chunks.low, q->filter.time,
+                                           per_launch_ns};
+    set_recorded(q, at,
+                 unrecorded_ns + occ_unrecorded_evicted(holes, evicted_time(q, at, chunks)) +
+                     occ_unrecorded_beside(&parts, holes));
     return rc;
 }
 

@@ -16,6 +16,27 @@ bool occ_holes_contain(struct occ_holes *holes, int64_t low, int64_t high)
     return false;
 }
 
+uint64_t occ_holes_overlap(const struct occ_holes *holes, struct occ_span time, bool is_partial)
+{
+    uint64_t ns = 0;
+    size_t low = 0, high = holes->n;
+    while (low < high) { /* the first hole that ends after the begin of the time */
+        size_t middle = low + (high - low) / 2;
+        if (holes->list[middle].time.high <= time.low)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i < holes->n && holes->list[i].time.low < time.high; i++) {
+        const struct occ_hole *hole = &holes->list[i];
+        int64_t from_ns = hole->time.low > time.low ? hole->time.low : time.low;
+        int64_t until_ns = hole->time.high < time.high ? hole->time.high : time.high;
+        if ((hole->gap_ns > 0) == is_partial && from_ns < until_ns)
+            ns += (uint64_t)(until_ns - from_ns);
+    }
+    return ns;
+}
+
 /* Adds a hole. Periods overlap in a damaged file only; there the first period counts. False: no memory. */
 static bool add_hole(struct occ_holes *holes, struct occ_hole hole)
 {

@@ -19,3 +19,7 @@ void occ_holes_free(struct occ_holes *holes);
 
 /* True if the gap overlaps a hole: all of it counts as unrecorded. Call for gaps in the order of time. */
 bool occ_holes_contain(struct occ_holes *holes, int64_t low, int64_t high);
+
+/* Returns the nanoseconds of holes in the time. is_partial: of holes with partial recording, else of holes
+ * without recording. */
+uint64_t occ_holes_overlap(const struct occ_holes *holes, struct occ_span time, bool is_partial);

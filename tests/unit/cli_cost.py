@@ -2,8 +2,10 @@
 """cli_cost.py OCCQ CLI_HISTORY TWO_GPUS_HISTORY RECORDINGS: the bill of three recordings (two GPUs of which two programs share one;
 a simulated and a real GPU; an import) adds up to the cent, by every unit of rows, and is the price of the time in which
 anyone holds a GPU."""
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -152,6 +154,18 @@ assert before["held_ns"] + after["held_ns"] == whole["held_ns"] and middle["held
 assert abs(cents(before["cost"]) + cents(after["cost"]) - cents(whole["cost"])) <= 1
 assert abs(cents(before["idle_cost"]) + cents(after["idle_cost"]) - cents(whole["idle_cost"])) <= 2, (before, after, whole)
 assert middle["idle_cost"] == middle["cost"] > 0, middle
+
+# The same pause without recording is unknown in each part; with one second in ten recorded, nine tenths of it are.
+for level, ratio in (("nothing", 1), ("configs", 0.9)):
+    with contextlib.closing(sqlite3.connect(pause)) as history, history:
+        history.execute("DELETE FROM stored_period")
+        history.execute("INSERT INTO stored_period (run_id, from_ns, until_ns, level, reason) SELECT run_id, first_start_ns + 2100000000, "
+                        "first_start_ns + 3599900000000, ?, 'overhead' FROM stored_run", (level,))
+    whole, before, after, middle = (bill(pause, "run", *of)[0] for of in [(), *parts])
+    assert before["held_ns"] + after["held_ns"] == whole["held_ns"] and middle["held_ns"] == 1200 * 10**9, (before, after, middle)
+    assert whole["unknown_cost"] > 0.99 * whole["cost"], (level, whole)
+    for row in (before, after, middle):
+        assert abs(row["unknown_cost"] - ratio * row["cost"]) < 0.01 * row["cost"], (level, row)
 
 for bad in ("H100: 2", "H100: EUR", "H100: -1 EUR", "H100: 0 EUR", "H100: 1 euro", "H100: [1]", '"": 1 EUR', "A: 1 EUR\n  a: 2 EUR"):
     with open(settings, "w", encoding="utf-8") as file:

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "answer/answer.h"
@@ -362,6 +363,103 @@ static void test_long_run(void **state)
     occ_overview_free(&o);
 }
 
+/* Stores `seconds` of a gemm of 20 us each 50 us on both GPUs, in one commit a second. */
+static void put_seconds(struct world *w, int64_t from, int64_t seconds)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000 * MS;
+    for (int64_t s = from; s < from + seconds; s++) {
+        for (int64_t at = s * second; at < (s + 1) * second; at += 50 * US)
+            for (int gpu = 0; gpu < GPUS; gpu++)
+                append(w, GEMM, gpu, at, at + 20 * US);
+        check(occ_store_commit(w->store, &err), &err);
+    }
+}
+
+/* The governor records less: all launches of 5 s, those of one second in ten for 30 s, and again all for 5 s
+ * after 10 s without recording. More launches than an estimate reads. */
+static void test_long_run_recorded_in_part(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000 * MS;
+    const struct occ_period periods[] = {
+        {.from_ns = T0 + 5 * second, .until_ns = T0 + 35 * second, .level = "configs", .reason = "overhead"},
+        {.from_ns = T0 + 35 * second, .until_ns = T0 + 45 * second, .level = "nothing", .reason = "overhead"},
+    };
+    put_seconds(w, 0, 5);
+    for (int64_t sampled = 14; sampled < 35; sampled += 10)
+        put_seconds(w, sampled, 1);
+    put_seconds(w, 45, 5);
+    for (size_t i = 0; i < 2; i++)
+        check(occ_store_put_period(w->store, w->run, &periods[i], &err), &err);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    assert_true(o.read_ratio < 0.995);
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 2 * 13.0, 0.01); /* recorded: 13 s of 50 s on each GPU */
+    assert_near(o.time.kernels, 0.4, 0.001);
+    assert_near(o.time.launch_wait, 0.6, 0.001);
+    assert_near(o.time.pause, 0, 0.001);
+    occ_overview_free(&o);
+}
+
+/* A question that begins and ends in a hole inside of a chunk. */
+static void test_question_begins_in_a_hole(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000 * MS;
+    const struct occ_period periods[] = {
+        {.from_ns = T0 + 2 * second, .until_ns = T0 + 6 * second, .level = "nothing", .reason = "paused"},
+        {.from_ns = T0 + 8 * second, .until_ns = T0 + 12 * second, .level = "nothing", .reason = "paused"},
+    };
+    append(w, GEMM, 0, second, 2 * second);
+    append(w, GEMM, 0, 6 * second, 7 * second);
+    append(w, GEMM, 0, 7 * second, 8 * second);
+    append(w, GEMM, 0, 12 * second, 13 * second);
+    for (size_t i = 0; i < 2; i++)
+        check(occ_store_put_period(w->store, w->run, &periods[i], &err), &err);
+    check(occ_store_commit(w->store, &err), &err);
+    struct occ_overview o =
+        ask(w, &(struct occ_filter){.since_ns = T0 + 3 * second, .until_ns = T0 + 11 * second});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 2, 1e-6);
+    assert_near(o.time.kernels, 1, 1e-6);
+    occ_overview_free(&o);
+}
+
+/* Only totals are left of 10 s, of which 4 s were not recorded, and one second in ten of 2 s. The last
+ * launch begins after 9 s; its end is not known any more. */
+static void test_totals_recorded_in_part(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000 * MS;
+    const struct occ_period periods[] = {
+        {.from_ns = T0 + 2 * second, .until_ns = T0 + 6 * second, .level = "nothing", .reason = "paused"},
+        {.from_ns = T0 + 6 * second, .until_ns = T0 + 8 * second, .level = "configs", .reason = "overhead"},
+    };
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+        append(w, GEMM, gpu, 0, second);
+        append(w, GEMM, gpu, 9 * second, 10 * second);
+    }
+    for (size_t i = 0; i < 2; i++)
+        check(occ_store_put_period(w->store, w->run, &periods[i], &err), &err);
+    check(occ_store_finish(w->store, &err), &err);
+    assert_int_equal(
+        sqlite3_exec(occ_store_sqlite(w->store),
+                     "DELETE FROM stored_chunk; UPDATE stored_run SET evicted_ns = last_start_ns "
+                     "+ 1",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 2 * 3.2, 1e-6);
+    assert_near(o.time.kernels, 2 / 3.2, 1e-6);
+    assert_true(o.is_busy_most);
+    occ_overview_free(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +471,9 @@ int main(void)
         cmocka_unit_test(test_texts_of_savings),
         cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_long_run_recorded_in_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_totals_recorded_in_part, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_question_begins_in_a_hole, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
