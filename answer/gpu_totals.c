@@ -5,7 +5,7 @@
 
 /* Sums of estimates, in nanoseconds. */
 struct sums {
-    double recorded, duration, busy, others, launch_wait;
+    double recorded, unrecorded, duration, busy, others, launch_wait;
     double launches, read;
     double alone; /* time of the GPU / sum of the times of its runs: 1 if no runs overlap */
 };
@@ -15,6 +15,7 @@ static void add_estimate(struct sums *sums, const struct occ_gpu_estimate *e)
     double mean_ns = e->read ? (double)e->duration_ns / (double)e->read : 0;
     /* Start times of replayed launches have no meaning: a replay counts as busy without gaps. */
     sums->recorded += e->is_replay ? mean_ns * (double)e->launches : (double)e->recorded_ns;
+    sums->unrecorded += e->is_replay ? 0 : (double)e->unrecorded_ns;
     sums->duration += (double)e->duration_ns;
     sums->busy += e->is_replay ? (double)e->duration_ns : (double)e->busy_ns;
     sums->others += (double)e->others_busy_ns;
@@ -88,6 +89,7 @@ static void fill(const struct sums *read, const struct sums *all, const struct o
     const struct sums *like = read->duration > 0 ? read : all;
     double alone = like->duration > 0 ? like->busy / like->duration : 1;
     gpu->window_s = read->recorded * read->alone * 1e-9;
+    gpu->unrecorded_s = read->unrecorded * read->alone * 1e-9;
     gpu->busy_s = occ_at_most(known->duration_ns * alone * 1e-9, gpu->window_s);
     gpu->launch_wait_s = like->read > 0 ? like->launch_wait / like->read * (double)known->launches * 1e-9 : 0;
     if (read->alone < 1) /* while one program waits, another one may run */

@@ -23,6 +23,7 @@ static void put_time(struct occ_json *json, const struct occ_overview *o)
     occ_json_object(json, "gpu_time", false);
     occ_json_unsigned(json, "gpus", o->totals.n_gpus);
     occ_json_real(json, "recorded_s", t->window_s);
+    occ_json_real(json, "unrecorded_s", t->unrecorded_s);
     occ_json_real(json, "kernel_s", o->kernel_s);
     occ_json_real(json, "busy_ratio", t->communication + t->kernels);
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)

@@ -28,12 +28,16 @@ static void gpus_text(const struct occ_overview *o, char *text, size_t size)
 
 static void busy_text(const struct occ_overview *o, char *text, size_t size)
 {
-    char gpus[80], time[32];
+    char gpus[80], time[32], unrecorded[32], rest[64] = "";
     double busy = o->time.communication + o->time.kernels;
     gpus_text(o, gpus, sizeof gpus);
+    if (o->time.unrecorded_s > 0)
+        (void)snprintf(
+            rest, sizeof rest, ", %s not recorded",
+            occ_format_duration(llround(o->time.unrecorded_s * 1e9), unrecorded, sizeof unrecorded));
     if (o->time.window_s > 0)
-        (void)snprintf(text, size, "%s, %s recorded: kernels ran %s%.1f%% of the time", gpus,
-                       occ_format_duration(llround(o->time.window_s * 1e9), time, sizeof time),
+        (void)snprintf(text, size, "%s, %s recorded%s: kernels ran %s%.1f%% of the time", gpus,
+                       occ_format_duration(llround(o->time.window_s * 1e9), time, sizeof time), rest,
                        o->is_busy_most ? "at most " : "", busy * 100);
     else
         (void)snprintf(text, size, "%s: kernels %s, replayed one by one: busy time is not known", gpus,

@@ -130,6 +130,7 @@ static size_t make_rows(const struct occ_totals *totals, enum occ_time_by by, st
 static void add_gpu(const struct occ_gpu_totals *gpu, const struct seconds *s, struct occ_gpu_time *row)
 {
     row->window_s += s->window;
+    row->unrecorded_s += occ_positive(gpu->unrecorded_s);
     row->launch_wait += s->launch_wait;
     row->pause += s->pause;
     row->communication += s->communication;

@@ -17,6 +17,7 @@
 struct occ_gpu_totals {
     int64_t gpu, run, job; /* numbers that group rows; 0: none */
     double window_s;      /* recorded time: from the first start to the last end, without gaps in recording */
+    double unrecorded_s;  /* gaps in recording, which are not a part of window_s */
     double busy_s;        /* time in which at least one kernel ran */
     double launch_wait_s; /* part of the idle time in which the GPU waited for a launch (store/gaps.h) */
     double copies_s;      /* time in which copies ran and no kernel; NaN: copies are not recorded */

@@ -21,8 +21,9 @@
 
 /* Shares of the GPU time; they add up to 1. All 0: there is no recorded time. */
 struct occ_gpu_time {
-    int64_t key;     /* identifies the GPU, run or job; 0: all */
-    double window_s; /* the GPU time that is 1 here, in seconds */
+    int64_t key;         /* identifies the GPU, run or job; 0: all */
+    double window_s;     /* the GPU time that is 1 here, in seconds */
+    double unrecorded_s; /* time without recording between launches, which is not a part of it */
     double launch_wait, pause, communication, copies, kernels;
     double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
     bool has_copies;                            /* copies are recorded on all GPUs */

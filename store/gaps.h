@@ -93,6 +93,7 @@ struct occ_gpu_estimate {
      * were not read, gaps at level configs are estimated. Without stored launches: without periods of no
      * recording, and without nine tenths of those at level configs */
     uint64_t recorded_ns;
+    uint64_t unrecorded_ns; /* the rest of the time from the first start to the last end */
     uint64_t launches; /* stored individually; launches in chunks of which a part lies in the time count */
     /* of the launches that were read: */
     uint64_t read, duration_ns; /* number, sum of durations */

@@ -59,6 +59,7 @@ static void put_time(struct occ_json *json, const struct occ_overview *o)
     }
     occ_json_object(json, "gpu_time", true);
     agent_known(json, "recorded_s", t->window_s);
+    agent_known(json, "unrecorded_s", t->unrecorded_s);
     agent_known(json, "kernel_s", o->kernel_s);
     agent_known(json, "busy_ratio", t->communication + t->kernels);
     agent_known(json, "launch_wait_ratio", t->launch_wait);

@@ -247,7 +247,8 @@ static void set_recorded(struct query *q, size_t at, uint64_t unrecorded_ns)
     uint64_t span_ns = time.high > time.low ? (uint64_t)(time.high - time.low) : 0;
     q->list.list[at].first_ns = time.low;
     q->list.list[at].last_ns = time.high;
-    q->list.list[at].recorded_ns = span_ns > unrecorded_ns ? span_ns - unrecorded_ns : 0;
+    q->list.list[at].unrecorded_ns = unrecorded_ns < span_ns ? unrecorded_ns : span_ns;
+    q->list.list[at].recorded_ns = span_ns - q->list.list[at].unrecorded_ns;
 }
 
 /* Returns the part of the estimate's time without stored launches: before its first chunk, or all of it. */

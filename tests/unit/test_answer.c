@@ -146,6 +146,7 @@ static void test_two_gpus(void **state)
     assert_int_equal(o.launches, 6);
     check_sums(&o.time);
     assert_near(o.time.window_s, 13e-3, 1e-9);
+    assert_near(o.time.unrecorded_s, 0, 0);
     assert_near(o.time.communication, 2.0 / 13, 1e-6); /* the all-reduce ran alone from 4 ms to 6 ms */
     assert_near(o.time.launch_wait, 0.05 / 13, 1e-6);
     assert_near(o.time.pause, 3.0 / 13, 1e-6);
@@ -396,6 +397,7 @@ static void test_long_run_recorded_in_part(void **state)
     struct occ_overview o = ask(w, &(struct occ_filter){0});
     assert_true(o.read_ratio < 0.995);
     check_sums(&o.time);
+    assert_near(o.time.unrecorded_s, 2 * 37.0, 0.01);
     assert_near(o.time.window_s, 2 * 13.0, 0.01); /* recorded: 13 s of 50 s on each GPU */
     assert_near(o.time.kernels, 0.4, 0.001);
     assert_near(o.time.launch_wait, 0.6, 0.001);
@@ -455,6 +457,7 @@ static void test_totals_recorded_in_part(void **state)
     struct occ_overview o = ask(w, &(struct occ_filter){0});
     check_sums(&o.time);
     assert_near(o.time.window_s, 2 * 3.2, 1e-6);
+    assert_near(o.time.unrecorded_s, 2 * 5.8, 1e-6);
     assert_near(o.time.kernels, 2 / 3.2, 1e-6);
     assert_true(o.is_busy_most);
     occ_overview_free(&o);

@@ -192,6 +192,7 @@ static void test_random_totals_add_up(void **state)
                                               (int64_t)(random_number() * 3),
                                               0,
                                               random_time(),
+                                              0,
                                               random_time(),
                                               random_time(),
                                               random_time(),
