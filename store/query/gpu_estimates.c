@@ -203,7 +203,7 @@ struct swept {
 static uint64_t edge_ns(struct occ_holes *holes, int64_t low, int64_t high)
 {
     holes->at = 0;
-    return low < high && occ_holes_contain(holes, low, high) ? (uint64_t)(high - low) : 0;
+    return low < high && occ_holes_contain(holes, low, high) ? (uint64_t)high - (uint64_t)low : 0;
 }
 
 /* Adds the rows, which follow each other in `time`, to the estimate and drops them. */
@@ -304,7 +304,7 @@ static int read_some(struct query *q, size_t at, struct chunks chunks, struct oc
             continue;
         rc = read_chunk(q, chunk);
         struct swept swept = sweep(q, occ_span_common(chunk->time, q->filter.time), holes, estimate);
-        recorded_ns += (double)(swept.time.high - swept.time.low) - (double)swept.unrecorded_ns;
+        recorded_ns += (double)swept.time.high - (double)swept.time.low - (double)swept.unrecorded_ns;
         unrecorded_ns += swept.unrecorded_ns + swept.edges_ns;
     }
     double per_launch_ns = estimate->read ? recorded_ns / (double)estimate->read : (double)NAN;

@@ -32,7 +32,7 @@ uint64_t occ_holes_overlap(const struct occ_holes *holes, struct occ_span time, 
         int64_t from_ns = hole->time.low > time.low ? hole->time.low : time.low;
         int64_t until_ns = hole->time.high < time.high ? hole->time.high : time.high;
         if ((hole->gap_ns > 0) == is_partial && from_ns < until_ns)
-            ns += (uint64_t)(until_ns - from_ns);
+            ns += (uint64_t)until_ns - (uint64_t)from_ns;
     }
     return ns;
 }

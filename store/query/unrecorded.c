@@ -22,7 +22,8 @@ static uint64_t unread_ns(const struct occ_stored_parts *parts, const struct occ
     time.low = time.low > since_ns ? time.low : since_ns;
     uint64_t full_ns = occ_holes_overlap(holes, time, false);
     double partial_ns = (double)occ_holes_overlap(holes, time, true);
-    double length_ns = (double)(time.high - time.low), all_ns = (double)(chunk->time.high - chunk->time.low);
+    double length_ns = (double)time.high - (double)time.low; /* a damaged file may have any times */
+    double all_ns = (double)chunk->time.high - (double)chunk->time.low;
     if (partial_ns <= 0 || length_ns < OCC_GAP_SAMPLED_NS)
         return full_ns;
     double launches = (double)chunk->launches * (length_ns / all_ns);
@@ -41,7 +42,7 @@ uint64_t occ_unrecorded_beside(const struct occ_stored_parts *parts, struct occ_
     for (size_t i = 0; i < parts->n; i++) {
         struct occ_span time = occ_span_common(parts->list[i].time, parts->time);
         if (i > 0 && time.low > end_ns && occ_holes_contain(holes, end_ns, time.low))
-            ns += (uint64_t)(time.low - end_ns);
+            ns += (uint64_t)time.low - (uint64_t)end_ns;
         if (!parts->list[i].is_read)
             ns += unread_ns(parts, &parts->list[i], end_ns, holes);
         end_ns = time.high > end_ns ? time.high : end_ns;
