@@ -1,5 +1,6 @@
 /* A history's changes, sent in batches: see ship.h. */
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "ship.h"
@@ -258,6 +259,19 @@ static int ship_open_history(struct history *h, const char *path, struct occ_shi
     return rc != 0 ? rc : counted;
 }
 
+/* The history of all users, which the list always has, stands for the histories that a closed directory may
+ * hide (seen/seen.h): the directory is the fault then. */
+static void log_unreadable(const struct occ_ship *ship, const char *path, const struct occ_error *why)
+{
+    if (ship->seen.is_hidden && strcmp(path, ship->settings.history) == 0)
+        occ_log(OCC_LOG_WARNING,
+                "cannot list the directory of %s: %s; its histories are not sent: let the group of "
+                "occtrace-ship list it (occtraced does so when it starts, for /var/lib/occtrace)",
+                path, strerror(EACCES));
+    else
+        occ_log(OCC_LOG_WARNING, "%s", why->message);
+}
+
 int occ_ship_history(struct occ_ship *ship, size_t index, struct occ_ship_pass *pass, struct occ_error *err)
 {
     struct history h = {.ship = ship, .all = pass->all};
@@ -274,7 +288,7 @@ int occ_ship_history(struct occ_ship *ship, size_t index, struct occ_ship_pass *
     if (rc == 0 && state == OCC_SEEN_CHANGED && h.is_sent)
         occ_seen_put(&ship->seen, index, &h.seen);
     if (rc == OCC_E_CORRUPT) {
-        occ_log(OCC_LOG_WARNING, "%s", why.message);
+        log_unreadable(ship, path, &why);
         ship->counters.unreadable++;
         return 0;
     }

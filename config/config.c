@@ -258,6 +258,16 @@ static void print_value(const struct occ_setting *setting, const struct occ_conf
                        out);
 }
 
+int occ_config_check_groups(const struct occ_config *config, struct occ_error *err)
+{
+    bool has_tls = config->tls_cert[0],
+         is_whole = (config->tls_key[0] != 0) == has_tls && (config->client_ca[0] != 0) == has_tls;
+    return is_whole
+               ? 0
+               : occ_fail(err, OCC_E_INVALID,
+                          "http.tls_cert, http.tls_key and http.client_ca are set together or not at all");
+}
+
 void occ_config_print(const struct occ_config *config, FILE *out)
 {
     for (size_t i = 0; i < OCC_SETTING_COUNT; i++) {

@@ -158,6 +158,10 @@ int occ_config_load_system(struct occ_config *config, struct occ_error *err);
 int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,
                      struct occ_error *err);
 
+/* OCC_E_INVALID: only some of the settings that need each other are set. The daemon records with such
+ * settings too, but does not serve metrics by TCP. */
+int occ_config_check_groups(const struct occ_config *config, struct occ_error *err);
+
 /* Writes every setting with its value, as a file that can be loaded. */
 void occ_config_print(const struct occ_config *config, FILE *out);
 

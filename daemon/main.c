@@ -302,12 +302,15 @@ static int usage_error(const struct occ_error *err)
     return 2;
 }
 
-/* --check-config: also checks the directories in the settings. */
+/* --check-config: also checks the directories in the settings, and settings that need each other. */
 static int check_config(const struct occ_options *options, const struct occ_config *config,
                         struct occ_error *err)
 {
     _cleanup_(free_paths) struct paths paths = {.database = NULL};
-    return options->check_config && geteuid() == 0 ? find_paths(options, config, &paths, err) : 0;
+    if (!options->check_config)
+        return 0;
+    int status = occ_config_check_groups(config, err);
+    return status == 0 && geteuid() == 0 ? find_paths(options, config, &paths, err) : status;
 }
 
 /* Other assumptions of the attribution, for experiments on a real GPU. */

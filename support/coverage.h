@@ -24,7 +24,8 @@
       "mount the library's directory into its container, and keep the variable's path")                      \
     X(OTHER_DAEMON, "other_daemon", "it reports to the socket of another daemon", "")                        \
     X(NOT_RECORDING, "not_recording", "occtrace is in the process, but records nothing",                     \
-      "occq runs has the reason; if the run is missing, mount the daemon's socket into its container")       \
+      "occq runs has the reason; if the run is missing, no daemon took it: start one, and in a container "   \
+      "mount its socket")                                                                                    \
     X(UNKNOWN, "unknown",                                                                                    \
       "the daemon cannot read the process, or sees another pid namespace than the driver",                   \
       "give the daemon CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, in a pod also hostPID")

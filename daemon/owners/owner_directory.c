@@ -95,9 +95,11 @@ int occ_owner_directory_let_shipper_list(const char *path, struct occ_error *err
 {
     char text[ACCESS_TEXT];
     uint32_t gid;
-    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 ||
-        !occ_group_is_local(SHIP_GROUP, &gid) || access(OCC_PATH_SERVICE_DIRECTORY, F_OK) != 0)
+    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 || !occ_group_is_local(SHIP_GROUP, &gid))
         return 0;
+    int status = occ_path_make_passable_parents(path, err); /* missing at the first start without systemd */
+    if (status != 0)
+        return status;
     (void)snprintf(text, sizeof text, "u::rwx,g::--x,o::--x,m::r-x,g:%u:r-x", gid);
     return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS, text, err);
 }

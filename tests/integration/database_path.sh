@@ -24,6 +24,29 @@ for option in --check-config --foreground; do
   [ $? = 1 ] && grep -qF "$work/closed" "$work/out" && grep -q "users.split" "$work/out" || fail "a closed directory with $option"
 done
 
+printf 'http: {listen: "127.0.0.1:0", client_ca: %s/ca.pem}\n' "$work" >"$work/tls.yaml"
+timeout 60 "$build/bin/occtraced" -c "$work/tls.yaml" --check-config >"$work/out" 2>&1 && fail "client_ca alone is accepted"
+grep -q "set together" "$work/out" || fail "client_ca alone: no reason"
+
+# The first start without systemd: the daemon makes /var/lib/occtrace, and the group occtrace-ship may list it.
+first_start() {
+  mount -t tmpfs tmpfs /var/lib && mount -t tmpfs tmpfs /run || exit 77
+  cp /etc/group "$work/group" && echo "occtrace-ship:x:47112:" >>"$work/group" && mount --bind "$work/group" /etc/group || exit 77
+  printf 'database: {path: /var/lib/occtrace/history.db}\ncounters: {mode: none}\n' >"$work/first.yaml"
+  env -u XDG_RUNTIME_DIR "$build/bin/occtraced" -c "$work/first.yaml" 2>"$work/log" &
+  for _ in $(seq 1200); do [ -S /run/occtrace/occtraced.sock ] && break; sleep 0.05; done
+  kill $! && wait $!
+  setpriv --reuid 47112 --regid 47112 --clear-groups ls /var/lib/occtrace
+}
+export -f first_start
+export work build
+if unshare --mount true 2>/dev/null; then
+  code=0
+  unshare --mount bash -c first_start >"$work/out" 2>&1 || code=$?
+  [ $code = 0 ] || [ $code = 77 ] || fail "the group occtrace-ship may not list the directory of the first start"
+  [ $code = 0 ] || echo "NOT TESTED: the first start without systemd (no mounts here)"
+fi
+
 settings "$work/big/disk"
 "$build/bin/occtraced" -c "$work/settings.yaml" --check-config >"$work/out" 2>&1 || fail "directories that will be made are refused"
 (umask 077; exec "$build/bin/occtraced" -c "$work/settings.yaml" 2>"$work/log") &

@@ -106,8 +106,16 @@ OCCTRACE_DB=h.db expect 1 "OCCTRACE_DB: 'h.db' is not an absolute path" "$occq" 
 OCCTRACE_DB=$work/missing/h.db expect 1 "OCCTRACE_DB" "$occq" top
 OCCTRACE_DB=$(printf '/%05000d' 0) expect 1 "OCCTRACE_DB" "$occq" top
 [ ! -e missing ] || fail "OCCTRACE_DB made a directory"
-expect 1 "there is no history at $work/state/occtrace/history.db" "$occq" top
-grep -q 'occtrace ./app' stderr && grep -q 'occq import FILE' stderr || { fail "no next step without a history"; cat stderr; }
+# The machine may have a service with a history of this user: root hides it, others leave the check out.
+alone=()
+service=$(ls -d /var/lib/occtrace /run/occtrace 2>/dev/null)
+[ -z "$service" ] || alone=(unshare --mount sh -c 'for d in $0; do mount -t tmpfs none "$d" || exit 77; done; exec "$@"' "$service")
+if "${alone[@]}" true 2>/dev/null; then
+    expect 1 "there is no history at $work/state/occtrace/history.db" "${alone[@]}" "$occq" top
+    grep -q 'occtrace ./app' stderr && grep -q 'occq import FILE' stderr || { fail "no next step without a history"; cat stderr; }
+else
+    echo "NOT TESTED: occq without any history (this machine has a service, which only root can hide)"
+fi
 
 # occq.yaml
 settings() { printf -- "$@" >config/occtrace/occq.yaml; }

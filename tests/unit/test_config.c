@@ -36,7 +36,8 @@ static const char all_different[] =
     "/a/y,\n"
     "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t, "
     "raw_jobs: j,\n"
-    "  raw_until: u, raw_launches: 5000, users: hash, users_key_file: /a/l, otlp_url: v, otlp_profiles: true,\n"
+    "  raw_until: u, raw_launches: 5000, users: hash, users_key_file: /a/l, otlp_url: v, otlp_profiles: "
+    "true,\n"
     "  otlp_headers_file: /a/h, otlp_ca_file: /a/x,\n"
     "  otlp_cert_file: /a/y, otlp_key_file: /a/z}\n"
     "coverage: {mode: none}\n"
@@ -310,6 +311,19 @@ static void changes_are_named(void **state)
     assert_null(occ_config_next_change(&a, &b, &at, &is_live));
 }
 
+static void settings_of_tls_need_each_other(void **state)
+{
+    static const char *const names[] = {"http.tls_cert", "http.tls_key", "http.client_ca"};
+    (void)state;
+    for (unsigned int set = 0; set < 8; set++) {
+        struct occ_config config;
+        occ_config_defaults(&config);
+        for (unsigned int i = 0; i < 3; i++)
+            assert_int_equal(occ_config_set(&config, names[i], set >> i & 1 ? "/a.pem" : "", NULL), 0);
+        assert_int_equal(occ_config_check_groups(&config, NULL), set == 0 || set == 7 ? 0 : OCC_E_INVALID);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +337,7 @@ int main(void)
         cmocka_unit_test(one_setting_by_its_name),
         cmocka_unit_test(what_is_printed_can_be_loaded),
         cmocka_unit_test(changes_are_named),
+        cmocka_unit_test(settings_of_tls_need_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

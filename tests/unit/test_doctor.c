@@ -144,6 +144,7 @@ static struct doctor_machine machine_of(char history[64], const char *probe)
                                    .history = history,
                                    .settings = SETTINGS,
                                    .socket = "/nowhere/socket",
+                                   .service_socket = "/nowhere/service",
                                    .clock_synchronised = true};
 }
 
@@ -305,6 +306,33 @@ static void facts_that_no_file_states(void **state)
     (void)unlink(path);
 }
 
+static void a_daemon_in_the_place_of_the_service(void **state)
+{
+    char history[64], found[DOCTOR_FOUND_BYTES] = "", path[64], unit[128];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct doctor_check none = {.name = "service"};
+    (void)state;
+    reset();
+    struct doctor_machine machine = machine_of(history, CUPTI);
+    put(&(struct file){"/sys/fs/cgroup/system.slice/occtraced.service", NULL});
+    put(&(struct file){UNIT, "[Unit]\n"});
+    (void)snprintf(path, sizeof path, "%s/service", root);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)snprintf(unit, sizeof unit, "%s" UNIT, root);
+    machine.service_socket = path;
+    assert_false(doctor_unit(&machine, &none, found));
+    assert_string_equal(strstr(found, " does"), " does not run");
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    found[0] = '\0';
+    assert_true(doctor_unit(&machine, &none, found));
+    assert_string_equal(strstr(found, " does"), " does not run; another daemon answers at its socket");
+    (void)close(fd);
+    (void)unlink(path);
+    (void)unlink(unit);
+}
+
 static int set_up(void **state)
 {
     *state = NULL;
@@ -325,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_machine_has_the_faults_that_it_was_given),
         cmocka_unit_test(a_sound_machine_is_described),
         cmocka_unit_test(facts_that_no_file_states),
+        cmocka_unit_test(a_daemon_in_the_place_of_the_service),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -146,6 +146,7 @@ static int run(const struct cli_command *command, const void *arguments)
                                            .history = db ? db : history,
                                            .settings = settings,
                                            .socket = socket,
+                                           .service_socket = OCC_PATH_SYSTEM_SOCKET,
                                            .memfd_errno = try_memfd(),
                                            .clock_synchronised = is_synchronised()};
     doctor_examine(&machine, &page);

@@ -22,13 +22,14 @@ enum doctor_state { DOCTOR_OK, DOCTOR_NOTE, DOCTOR_PROBLEM };
 enum doctor_ability { DOCTOR_RECORD = 1, DOCTOR_MEASURE = 2, DOCTOR_KEEP = 4 };
 
 struct doctor_machine {
-    const char *root;        /* mount point of the machine's root directory; "": / */
-    const char *probe;       /* output of "occtraced --probe" (daemon/probe.h); "": it did not run */
-    const char *history;     /* path of the history; "": no default */
-    const char *settings;    /* path of the service's settings file, without the root */
-    const char *socket;      /* path of the user's daemon's socket; "": no default */
-    int memfd_errno;         /* errno of memfd_create(2); 0: success */
-    bool clock_synchronised; /* NTP or PTP adjusts the clock: adjtimex(2) */
+    const char *root;           /* mount point of the machine's root directory; "": / */
+    const char *probe;          /* output of "occtraced --probe" (daemon/probe.h); "": it did not run */
+    const char *history;        /* path of the history; "": no default */
+    const char *settings;       /* path of the service's settings file, without the root */
+    const char *socket;         /* path of the user's daemon's socket; "": no default */
+    const char *service_socket; /* path of the service's socket */
+    int memfd_errno;            /* errno of memfd_create(2); 0: success */
+    bool clock_synchronised;    /* NTP or PTP adjusts the clock: adjtimex(2) */
 };
 
 struct doctor_check;

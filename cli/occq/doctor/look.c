@@ -191,7 +191,7 @@ bool doctor_settings(const struct doctor_machine *machine, const struct doctor_c
 /* Asks the daemons for their version; the user's own daemon comes first, as in traced programs. */
 bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
-    const char *sockets[] = {machine->socket, OCC_PATH_SYSTEM_SOCKET};
+    const char *sockets[] = {machine->socket, machine->service_socket};
     struct occ_error err = OCC_ERROR_INIT;
     char version[OCC_CONTROL_BYTES];
     int status = OCC_E_NOT_FOUND;
@@ -210,6 +210,13 @@ bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_che
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
+/* true if a daemon that somebody started by hand listens in the service's place */
+static bool answers_as_service(const struct doctor_machine *machine)
+{
+    _cleanup_(occ_closep) int fd = -1;
+    return occ_control_connect(machine->service_socket, &fd, NULL) == 0;
+}
+
 /* Checks the service: systemd creates a unit's control group when it starts the unit, and removes it when the
  * unit ends. */
 bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
@@ -219,11 +226,15 @@ bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check
         doctor_glob(machine, "/{etc,lib,usr/lib,usr/local/lib}/systemd/system/occtraced.service", &unit);
     bool runs = doctor_glob(machine, "/sys/fs/cgroup{,/systemd}/system.slice/occtraced.service", &group) > 0;
     (void)check;
+    bool answers = !runs && n > 0 && answers_as_service(machine);
     if (n > 0)
-        doctor_append(found, "%s %s", unit.gl_pathv[0], runs ? "runs" : "does not run");
+        doctor_append(found, "%s %s", unit.gl_pathv[0],
+                      runs      ? "runs"
+                      : answers ? "does not run; another daemon answers at its socket"
+                                : "does not run");
     globfree(&unit);
     globfree(&group);
-    return n == 0 || runs;
+    return n == 0 || runs || answers;
 }
 
 /* ---- identity and time ---- */
