@@ -28,6 +28,14 @@ printf 'http: {listen: "127.0.0.1:0", client_ca: %s/ca.pem}\n' "$work" >"$work/t
 timeout 60 "$build/bin/occtraced" -c "$work/tls.yaml" --check-config >"$work/out" 2>&1 && fail "client_ca alone is accepted"
 grep -q "set together" "$work/out" || fail "client_ca alone: no reason"
 
+if [ -x "$build/bin/occtrace-ship" ]; then
+  mkdir -m 777 "$work/state"
+  printf 'database: {path: %s/closed/history.db}\nship: {url: "http://127.0.0.1:9", node: n, state: %s/state/ship.db}\n' \
+    "$work" "$work" >"$work/ship.yaml"
+  as_user timeout 60 "$build/bin/occtrace-ship" -c "$work/ship.yaml" --once >"$work/out" 2>&1
+  grep -qF "cannot list the directory of $work/closed/history.db" "$work/out" || fail "the shipper does not name a closed directory"
+fi
+
 # The first start without systemd: the daemon makes /var/lib/occtrace, and the group occtrace-ship may list it.
 first_start() {
   mount -t tmpfs tmpfs /var/lib && mount -t tmpfs tmpfs /run || exit 77
