@@ -149,7 +149,7 @@ static bool control_of(struct work *w, struct span span, struct diff_change *ret
     return diff_control(w->values, n, ret_control);
 }
 
-static void judge(struct work *w, struct span span, struct diff_group *g)
+static void judge_group(struct work *w, struct span span, struct diff_group *g)
 {
     struct diff_change control;
     for (size_t i = span.from; i < span.until; i++)
@@ -175,7 +175,7 @@ static int add_group(struct work *w, enum diff_scope scope, struct span span, st
     if (!occ_grow((void **)&w->levels->groups, &w->allocated, w->levels->n, UINT32_MAX,
                   sizeof *w->levels->groups))
         return occ_no_memory(err);
-    judge(w, span, &g);
+    judge_group(w, span, &g);
     w->levels->groups[w->levels->n++] = g;
     return 0;
 }
@@ -328,7 +328,7 @@ static struct diff_group nested_group(struct work *w, const struct diff_nest *ne
     g.ratio = g.to_control = DIFF_RATIO_UNKNOWN;
     g.q = NAN;
     if (span.until > 0 && g.share >= w->min_share)
-        judge(w, span, &g);
+        judge_group(w, span, &g);
     return g;
 }
 

@@ -186,8 +186,8 @@ static struct occ_range_totals *totals_of(const struct diff *diff)
     return totals;
 }
 
-static int judge(const struct diff *diff, double floor, double min_share, struct diff_layers *l,
-                 struct occ_error *err)
+static int judge_layers(const struct diff *diff, double floor, double min_share, struct diff_layers *l,
+                        struct occ_error *err)
 {
     _cleanup_(pair_lines_free) struct pair_lines pairs = {.line = NULL};
     l->lines = calloc(l->tree.n + 1, sizeof *l->lines);
@@ -210,7 +210,7 @@ int diff_layers_make(const struct diff *diff, double floor, double min_share, st
     if (!totals || occ_layers_make(totals, diff->n_items, &(struct occ_layer_options){.depth = 0},
                                    &ret_layers->tree) != 0)
         return occ_no_memory(err);
-    return judge(diff, floor, min_share, ret_layers, err);
+    return judge_layers(diff, floor, min_share, ret_layers, err);
 }
 
 void diff_layers_free(struct diff_layers *layers)
