@@ -183,8 +183,8 @@ static void closed_histories_age(void **state)
     assert_stops(p);
     (void)close(p->control);
     p->raw_age_ns = 24 * INT64_C(3600000000000); /* the launches are of 2023 */
-    p->closed_upkeep_ns = 20000000;
-    p->idle_ns = 50000000;
+    p->closed_upkeep_ns = 100000000;
+    p->idle_ns = 50000000; /* shorter than the upkeep's interval: else each visit keeps the history open */
     start_for_all(p);
     for (int uid = ALICE; uid <= BOB; uid++)
         for (int ms = 0; count_chunks(p, uid) > 0; ms += 5) {
@@ -206,8 +206,8 @@ static void spent_histories_are_removed(void **state)
     assert_stops(p);
     (void)close(p->control);
     p->hours_age_ns = 1;
-    p->closed_upkeep_ns = 20000000;
-    p->idle_ns = 50000000;
+    p->closed_upkeep_ns = 100000000;
+    p->idle_ns = 50000000; /* shorter than the upkeep's interval: else each visit keeps the history open */
     start_for_all(p);
     for (int uid = ALICE; uid <= BOB; uid++) {
         (void)snprintf(directory, sizeof directory, "%s/u%d", p->directory, uid);
