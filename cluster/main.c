@@ -91,6 +91,13 @@ static int print_accounts(const struct occ_ship_options *options, const struct o
     return rc;
 }
 
+static int print_schema(const struct occ_config *config, enum occ_dialect dialect, struct occ_error *err)
+{
+    struct occ_warehouse_keep keep;
+    int rc = occ_ship_keep(config, &keep, err);
+    return rc == 0 ? occ_warehouse_print_schema(dialect, config->ship_database, &keep, stdout, err) : rc;
+}
+
 /* What the options ask of the server, after it was met. */
 static int ask_for(const struct occ_ship_options *options, const struct occ_config *config,
                    const struct occ_raw_options *raw, struct occ_warehouse *w, struct occ_error *err)
@@ -105,7 +112,7 @@ static int ask_for(const struct occ_ship_options *options, const struct occ_conf
     if (options->accounts)
         return print_accounts(options, config, w->dialect, err);
     if (options->print)
-        return occ_warehouse_print_schema(w->dialect, config->ship_database, &keep, stdout, err);
+        return print_schema(config, w->dialect, err);
     if (options->plan)
         return occ_warehouse_print_plan(w, &keep, stdout, err);
     if (options->init)
@@ -323,13 +330,6 @@ static int print_user(const struct occ_config *config, const char *user, struct 
     if (rc == 0)
         (void)printf("%s\n", occ_pseudonym_of(&users, user, hash));
     return rc;
-}
-
-static int print_schema(const struct occ_config *config, enum occ_dialect dialect, struct occ_error *err)
-{
-    struct occ_warehouse_keep keep;
-    int rc = occ_ship_keep(config, &keep, err);
-    return rc == 0 ? occ_warehouse_print_schema(dialect, config->ship_database, &keep, stdout, err) : rc;
 }
 
 int main(int argc, char **argv)

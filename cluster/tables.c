@@ -105,14 +105,6 @@ static bool adds_a_column(const char *statement)
            !strstr(statement, " IF NOT EXISTS ");
 }
 
-static int print_statement(void *out, const char *statement, struct occ_error *err)
-{
-    (void)err;
-    (void)fprintf(out, "%s%s;\n\n", adds_a_column(statement) ? "-- of tables that were made before: " : "",
-                  statement);
-    return 0;
-}
-
 /* As --init runs it. */
 static int print_due(void *out, const char *statement, struct occ_error *err)
 {
@@ -120,6 +112,16 @@ static int print_due(void *out, const char *statement, struct occ_error *err)
     (void)fprintf(out, "%s;\n\n", statement);
     return 0;
 }
+
+static int print_statement(void *out, const char *statement, struct occ_error *err)
+{
+    if (adds_a_column(statement))
+        (void)fputs("-- of tables that were made before: ", out);
+    return print_due(out, statement, err);
+}
+
+/* Records a migration: database, number, name. */
+#define RECORD "INSERT INTO %s.migration SELECT %d, '%s', now()"
 
 int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
                                const struct occ_warehouse_keep *keep, FILE *out, struct occ_error *err)
@@ -129,8 +131,7 @@ int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database,
     int rc = for_statements(occ_schema_warehouse_sql, dialect, variables, print_statement, out, err);
     for (const struct occ_schema_migration *m = occ_schema_warehouse_migrations; m->version && rc == 0; m++) {
         rc = for_statements(m->sql, dialect, variables, print_statement, out, err);
-        (void)fprintf(out, "INSERT INTO %s.migration SELECT %d, '%s', now();\n\n", database, m->version,
-                      m->name);
+        (void)fprintf(out, RECORD ";\n\n", database, m->version, m->name);
     }
     return rc;
 }
@@ -195,8 +196,7 @@ static int apply(struct occ_warehouse *w, const struct variable variables[VARIAB
 {
     char sql[512];
     int rc = for_statements(m->sql, w->dialect, variables, run_statement, w, err);
-    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.migration SELECT %d, '%s', now()", w->options.database,
-                   m->version, m->name);
+    (void)snprintf(sql, sizeof sql, RECORD, w->options.database, m->version, m->name);
     rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
     return rc == 0 ? 0 : occ_error_prefix(err, "migration %s", m->name);
 }
