@@ -67,7 +67,7 @@
 #define CORRELATED       0.3     /* correlation above which means without values are reported as a group */
 #define BALANCE_NS       INT64_C(50000000) /* observations of blocks: few edges cut launches */
 #define BALANCE_EDGE     0.4     /* standard deviation of the operations cut by an observation's edges */
-#define BALANCE_PART     0.1     /* with this share of the blocks, rows without operations are evidence, ... */
+#define BALANCE_PART     0.1     /* this share of the blocks makes rows without operations evidence, ... */
 #define BALANCE_ERROR    0.02    /* ... if the error of other work's blocks there is at most this share */
 #define BALANCE_RIDGE    1e-9    /* relative; kinds that always come together share the blocks */
 #define CLOCK_ERROR_US   4.0     /* error of the clocks, in addition to the uncertainty of their offset */

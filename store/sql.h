@@ -290,8 +290,8 @@
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
     X(CONFIG_SUMMARY, "SELECT k.short, d.name, d.sm_count * c.max_warps_per_sm, c.theoretical, " \
       "c.expected_elapsed_low, c.expected_elapsed_high" OCC_CAUSES(OCC_COLUMN_CAUSE) \
-      ", c.expected_elapsed_low IS NULL, k.demangled FROM stored_launch_config c JOIN stored_kernel k USING(kernel_id) " \
-      "JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
+      ", c.expected_elapsed_low IS NULL, k.demangled FROM stored_launch_config c " \
+      "JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
     X(OLDEST_LAUNCH, "SELECT coalesce(min(last_start_ns), 0) FROM stored_chunk") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
     X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
@@ -322,8 +322,8 @@
     X(PUT_ENERGY, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns, energy_mj, " \
       "energy_ns) VALUES(?, ?, 0, 0, ?, ?) ON CONFLICT DO UPDATE SET energy_mj = excluded.energy_mj, " \
       "energy_ns = excluded.energy_ns") \
-    X(ENERGIES, "SELECT device_id, second, energy_ns, energy_mj FROM stored_device_second WHERE second >= ?1 " \
-      "AND energy_mj IS NOT NULL AND (second + 1) * 1000000000 - energy_ns < ?2 ORDER BY second, device_id") \
+    X(ENERGIES, "SELECT device_id, second, energy_ns, energy_mj FROM stored_device_second " \
+      "WHERE second >= ?1 AND energy_mj IS NOT NULL AND (second + 1) * 1000000000 - energy_ns < ?2 ORDER BY second, device_id") \
     X(PUT_SECOND, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns" \
       OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO " \
       "UPDATE " \

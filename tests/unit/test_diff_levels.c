@@ -391,11 +391,12 @@ static struct steps *compare_programs(const struct program *a, const struct prog
     for (enum diff_level level = 0; level < DIFF_PLACE; level++)
         assert_int_equal(diff_match(&s->diff, level, NULL), 0);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
-        struct diff_neighbours places = {.diff = &s->diff};
-        for (size_t i = 0; i < s->n[side]; i++)
-            assert_int_equal(
-                diff_neighbours_add(&places, 1, s->parts[s->part_of[side][s->launches[side][i].row]].item), 0);
-        diff_neighbours_free(&places);
+        struct diff_neighbours neighbours = {.diff = &s->diff};
+        for (size_t i = 0; i < s->n[side]; i++) {
+            uint32_t item = s->parts[s->part_of[side][s->launches[side][i].row]].item;
+            assert_int_equal(diff_neighbours_add(&neighbours, 1, item), 0);
+        }
+        diff_neighbours_free(&neighbours);
     }
     assert_int_equal(diff_match(&s->diff, DIFF_PLACE, NULL), 0);
     assert_int_equal(diff_sample(&s->diff, NULL), 0);

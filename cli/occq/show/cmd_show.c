@@ -65,7 +65,8 @@ static int print(struct occ_store *store, const struct occ_config_rows *rows, co
     size_t n = 0;
     int status = show_groups_make(rows, shown_max(show), &groups, &n, err);
     if (status == 0)
-        status = show_find_answers(&(struct show_question){store, f, has_gpu_time, NULL}, groups, n, &answers, err);
+        status = show_find_answers(&(struct show_question){store, f, has_gpu_time, NULL}, groups, n, &answers,
+                                   err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = show_find_ranges(store, &args->filter, &groups[i], err);
     *ret_found = !show->with;
@@ -216,8 +217,8 @@ const struct cli_command cli_show = {
         "allows, waves, the known occupancies, where the missing part goes, as parts that add up to 100 %, "
         "and every change. KERNEL is a number (column id), a name as commands print it (short, full, "
         "mangled, or in words such as 'GEMM 64x64 nn'; also a name that a narrow screen cut, or some "
-        "of the words, if only one kernel matches), or else a POSIX extended regular expression on the demangled "
-        "name.\n\n"
+        "of the words, if only one kernel matches), or else a POSIX extended regular expression on the "
+        "demangled name.\n\n"
         "Where hardware counters measured a configuration, the parts lead down to the measured elapsed "
         "occupancy. SOURCE names the origin of each part: the model, samples inside the launches (direct), "
         "least squares over many launches (regression), or the mean of kernels that cannot be told apart "
