@@ -14,16 +14,14 @@ import subprocess
 import sys
 import tempfile
 
+import priced
+
 OCCQ, TWO_GPUS = sys.argv[1:3]
 UNITS = ["user", "job", "account", "partition", "namespace", "label", "node", "run", "kernel", "layer", "range"]
 SECOND = 10**9
 work = tempfile.TemporaryDirectory()
-environment = dict(os.environ, HOME=work.name, XDG_CONFIG_HOME=work.name, XDG_STATE_HOME=work.name, TZ="UTC")
-for name in ("OCCTRACE_DB", "OCCTRACE_CLUSTER"):
-    environment.pop(name, None)
-os.makedirs(os.path.join(work.name, "occtrace"))
-with open(os.path.join(work.name, "occtrace", "occq.yaml"), "w", encoding="utf-8") as settings:
-    settings.write("prices:\n  H100: 2000.37 EUR\n")
+environment = priced.environment(work.name)
+priced.put_settings(work.name, "prices:\n  H100: 2000.37 EUR\n")
 node = os.path.join(work.name, "node")
 whole = os.path.join(work.name, "whole.db")
 owners = {owner: os.path.join(node, owner, "history.db") for owner in ("pod-7", "u1000")}

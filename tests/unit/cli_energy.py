@@ -10,17 +10,15 @@ import subprocess
 import sys
 import tempfile
 
+import priced
+
 OCCQ, CLI_HISTORY, TWO_GPUS = sys.argv[1:4]
 UNITS = ["user", "run", "node", "kernel", "layer", "range"]
 PARTS = ["idle", "waiting", "communication", "lost", "used", "unknown"]
 SECOND = 10**9
 work = tempfile.TemporaryDirectory()
-environment = dict(os.environ, HOME=work.name, XDG_CONFIG_HOME=work.name, XDG_STATE_HOME=work.name, TZ="UTC")
-for name in ("OCCTRACE_DB", "OCCTRACE_CLUSTER"):
-    environment.pop(name, None)
-os.makedirs(os.path.join(work.name, "occtrace"))
-with open(os.path.join(work.name, "occtrace", "occq.yaml"), "w", encoding="utf-8") as settings:
-    settings.write("prices:\n  H100: 2.50 EUR\n")
+environment = priced.environment(work.name)
+priced.put_settings(work.name, "prices:\n  H100: 2.50 EUR\n")
 
 
 def occq(*arguments):

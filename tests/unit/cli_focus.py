@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import priced
+
 OCCQ, CLI_HISTORY, TWO_GPUS, RECORDINGS = sys.argv[1:5]
 # Columns of FOCUS 1.2 by their definitions: name -> (data type, may be null). The first 21 are mandatory.
 MANDATORY = {
@@ -37,15 +39,7 @@ COSTS = ("BilledCost", "ContractedCost", "EffectiveCost", "ListCost")
 PARTS = ("idle", "waiting", "communication", "lost", "used", "unknown")
 
 work = tempfile.TemporaryDirectory()
-environment = dict(os.environ, HOME=work.name, XDG_CONFIG_HOME=work.name, XDG_STATE_HOME=work.name, TZ="America/New_York")
-for name in ("OCCTRACE_DB", "OCCTRACE_CLUSTER"):
-    environment.pop(name, None)
-os.makedirs(os.path.join(work.name, "occtrace"))
-
-
-def put_settings(text):
-    with open(os.path.join(work.name, "occtrace", "occq.yaml"), "w", encoding="utf-8") as file:
-        file.write(text)
+environment = priced.environment(work.name, "America/New_York")
 
 
 def occq(*arguments, status=0):
@@ -119,14 +113,14 @@ def check_sums(history, unit, *arguments):
 two_gpus, one = os.path.join(work.name, "two.db"), os.path.join(work.name, "one.db")
 subprocess.run([TWO_GPUS, two_gpus], check=True)
 subprocess.run([CLI_HISTORY, one], check=True)
-put_settings("prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\ncolumns:\n  top: +launches\n")
+priced.put_settings(work.name, "prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\ncolumns:\n  top: +launches\n")
 for history in (two_gpus, one):
     answers = {unit: check_sums(history, unit) for unit in ("user", "job", "account", "run", "kernel", "layer")}
     print(os.path.basename(history), {unit: len(rows) for unit, (rows, _) in answers.items()}, "charges")
     assert all(sums == answers["user"][1] for _, sums in answers.values()), answers
 
 # Charges of parts of the time add up to those of the whole: 150 bills of 60 seconds, each rounded to millionths.
-put_settings("prices:\n  H100: 2.50 EUR\n")
+priced.put_settings(work.name, "prices:\n  H100: 2.50 EUR\n")
 whole = focus(two_gpus, "--by", "run")
 of_run, begin, end = {}, *(int(datetime.datetime.strptime(whole[0][name] + "+0000", "%Y-%m-%dT%H:%M:%SZ%z").timestamp())
                            for name in ("ChargePeriodStart", "ChargePeriodEnd"))
@@ -136,7 +130,7 @@ for since in range(begin, end, 60):
 for row in whole:
     of_run[row["SubAccountId"]] -= decimal.Decimal(row["BilledCost"])
 assert len(of_run) == 2 and all(abs(rest) <= decimal.Decimal("0.000001") * (end - begin) / 60 for rest in of_run.values()), of_run
-put_settings("prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n")
+priced.put_settings(work.name, "prices:\n  H100: 2000.37 EUR\n  A100: 900000.123456 EUR\n  T4: 400000 USD\n  V100: 700000.5 EUR\n")
 
 # The charge period is that of the question, else of the held time, in UTC.
 spans = json.loads(occq("sql", "-d", one, "--json", "SELECT min(start_ns) low, max(start_ns + duration_ns) high FROM launch"))["rows"][0]
@@ -149,7 +143,7 @@ assert all(datetime.datetime.strptime(row["ChargePeriodStart"] + "+0000", "%Y-%m
 check_rows(rows)
 
 # Rows without a price are left out, and a note tells so; without times there are no charges.
-put_settings("prices:\n  B200: 2 EUR\n")
+priced.put_settings(work.name, "prices:\n  B200: 2 EUR\n")
 answer = subprocess.run([OCCQ, "top", "--cost", "-d", one, "--csv", "--focus", "x"], env=environment, capture_output=True, text=True)
 assert answer.returncode == 0 and len(answer.stdout.splitlines()) == 1 and "without a price" in answer.stderr, answer
 occq("import", "-d", os.path.join(work.name, "imported.db"), os.path.join(RECORDINGS, "v100_step.json.gz"))
