@@ -26,7 +26,7 @@ struct analysis {
     uint32_t local_bytes;                   /* per thread: spills, arrays, stack; 0: none, or unknown */
     /* from the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* part of the kernel's time without another kernel of the program; NaN: unknown */
-    double launch_gap_ns; /* mean gap before a launch; NaN: unknown, or the program is not launch-bound */
+    double launch_gap_ns; /* mean gap before a launch; NaN: unknown, or too small for advice */
     uint32_t independent; /* independent instructions of a warp; 0: unknown */
 };
 

@@ -229,7 +229,7 @@ static void print_graphs(const struct analysis *a)
 {
     char gap[32];
     cli_print("    CUDA graphs, or fewer and larger kernels: the GPU waits for the CPU, %s before a launch\n"
-              "      cudaStreamBeginCapture(), cudaGraphLaunch(); 'occq gaps' shows all of the run\n",
+              "      cudaStreamBeginCapture(), cudaGraphLaunch(); 'occq top --gaps' shows all of the run\n",
               occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
 }
 

@@ -10,6 +10,14 @@
 
 enum { SOURCES = 5 };
 
+/* A few short waits of a program that is launch-bound elsewhere are no reason for CUDA graphs. */
+static bool waits_for_launches(const struct occ_config_use *use)
+{
+    double waits_ns = (double)use->launch_ns;
+    return use->launch_bound && use->launch_ns &&
+           waits_ns >= OCC_GAP_ADVICE_RATIO * (waits_ns + (double)use->total_ns);
+}
+
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means)
 {
     const struct occ_config_use *use = &row->use;
@@ -27,8 +35,7 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
         .spill_bytes = -1,
         .local_bytes = row->local_bytes_per_thread,
         .alone_ratio = use->total_ns ? (double)use->alone_ns / (double)use->total_ns : NAN,
-        .launch_gap_ns =
-            use->launch_bound && use->launch_ns ? (double)use->launch_ns / (double)use->launches : NAN};
+        .launch_gap_ns = waits_for_launches(use) ? (double)use->launch_ns / (double)use->launches : NAN};
 }
 
 struct source_count {

@@ -84,18 +84,29 @@ static void print_footer(const struct top_report *report, const struct cli_selec
                shown < n ? "; -n shows more" : "");
 }
 
-/* Names the command for the first kernel, with the conditions on runs of this answer. */
+/* Appends --since and --until, in seconds that contain the whole period; nothing for an open side. */
+static void append_period(char *text, size_t size, const struct occ_filter *filter)
+{
+    const int64_t second_ns = 1000000000;
+    if (filter->since_ns > 0)
+        occ_text_append(text, size, "", " --since @%" PRId64, filter->since_ns / second_ns);
+    if (filter->until_ns > 0)
+        occ_text_append(text, size, "", " --until @%" PRId64, (filter->until_ns - 1) / second_ns + 1);
+}
+
+/* Names the command for the first kernel, with the conditions on runs and times of this answer. */
 static void print_next(const struct top_report *report, const struct cli_selection *selection)
 {
     const struct occ_filter *filter = &report->args->history.filter;
     _cleanup_(occ_freep) char *label = filter->label ? occ_text_quote(filter->label) : NULL;
-    char run[40] = "";
+    char run[40] = "", period[80] = "";
     if (filter->run == OCC_RUN_LAST)
         (void)snprintf(run, sizeof run, " --run last");
     else if (filter->run)
         (void)snprintf(run, sizeof run, " --run %" PRId64, filter->run);
-    cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64 "%s%s%s",
-               report->top->rows[0].kernel.id, run, label ? " --label " : "", label ? label : "");
+    append_period(period, sizeof period, filter);
+    cli_footer(report->command, selection, "why, and what to change: occq show %" PRId64 "%s%s%s%s",
+               report->top->rows[0].kernel.id, run, label ? " --label " : "", label ? label : "", period);
 }
 
 /* Prints the lines, computing each line when it is printed. */
