@@ -64,9 +64,11 @@ struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *value
 
 static struct occ_saving saving_of(const struct occ_prediction *p)
 {
+    bool has_interval = !isnan(p->low);
+    double least = 1 - (has_interval ? p->high : p->ratio), most = 1 - (has_interval ? p->low : p->ratio);
     return (struct occ_saving){.median = p->is_promised ? 1 - p->ratio : 0,
-                               .low = p->is_promised ? occ_positive(1 - p->high) : 0,
-                               .high = occ_positive(1 - p->low),
+                               .low = p->is_promised ? occ_positive(least) : 0,
+                               .high = occ_positive(most),
                                .cases = p->published.cases};
 }
 

@@ -111,6 +111,7 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
 {
     const struct occ_finding *f = &answer->finding;
     const struct occ_forecast *p = &f->forecast;
+    char predicted[96];
     text[0] = '\0';
     if (is_none(f)) {
         (void)snprintf(text, size, "%s", answer->is_known ? "nothing that the model knows" : "not known");
@@ -129,8 +130,8 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
     if (p->is_promised && answer->rest_ratio > 0.005)
         occ_text_append(text, size, "", "in configuration %" PRId64 ", with %.2g%% of its time, ",
                         answer->config, 100 * (1 - answer->rest_ratio));
-    occ_text_append(text, size, "", "%spredicted time x%.2f (80%% interval x%.2f to x%.2f)",
-                    p->is_promised ? "" : "measure it: ", p->ratio, p->low, p->high);
+    occ_text_append(text, size, "", "%s%s", p->is_promised ? "" : "measure it: ",
+                    occ_predicted_text(p->ratio, p->low, p->high, predicted, sizeof predicted));
     if (f->saves.cases == 0)
         occ_text_append(text, size, "", "; no published case");
     else

@@ -1,4 +1,7 @@
 /* Changes by the owner of a kernel, and the words of a verdict; see verdict.h. No state; any thread. */
+#include <math.h>
+#include <stdio.h>
+
 #include "support/text.h"
 #include "verdict.h"
 
@@ -6,19 +9,20 @@
 
 /* Rows: changes of a parameter. Columns: the change that the owner can make instead; NONE: no change. A
  * caller of a library chooses shapes, alignment and algorithm. A framework's kernels get other grids from one
- * shape, so that no shape suits their waves. Triton computes registers and shared memory from the tile,
- * num_warps and num_stages. */
+ * shape, so that no shape suits their waves; fused with its neighbours, such a kernel has more work for the
+ * same grid, but needs no fewer registers and no less shared memory. Triton computes registers and shared
+ * memory from the tile, num_warps and num_stages. */
 static const enum occ_owner_change changes[OCC_ADVICE_COUNT][OCC_OWNERS] = {
 #define ROW(kind, user, triton, framework, library)                                                          \
     [OCC_ADVICE_##                                                                                           \
         kind] = {[OCC_OWNER_UNKNOWN] = CHANGE(user),    [OCC_OWNER_USER] = CHANGE(user),                     \
                  [OCC_OWNER_TRITON] = CHANGE(triton),   [OCC_OWNER_FRAMEWORK] = CHANGE(framework),           \
                  [OCC_OWNER_LIBRARY] = CHANGE(library), [OCC_OWNER_COMMUNICATION] = CHANGE(OVERLAP)}
-    ROW(REGISTERS, LAUNCH_BOUNDS, NUM_WARPS, FUSE, ALGORITHM),
-    ROW(SMEM, SMEM, NUM_STAGES, FUSE, ALGORITHM),
+    ROW(REGISTERS, LAUNCH_BOUNDS, NUM_WARPS, NONE, ALGORITHM),
+    ROW(SMEM, SMEM, NUM_STAGES, NONE, ALGORITHM),
     ROW(CARVEOUT, CARVEOUT, NONE, NONE, NONE),
     ROW(BARRIERS, BARRIERS, NUM_WARPS, NONE, ALGORITHM),
-    ROW(REGISTERS_SMEM, SMEM, BLOCK, FUSE, ALGORITHM),
+    ROW(REGISTERS_SMEM, SMEM, BLOCK, NONE, ALGORITHM),
     ROW(CLUSTER, CLUSTER, NONE, NONE, ALGORITHM),
     ROW(BLOCK_SIZE, BLOCK_SIZE, NUM_WARPS, NONE, ALGORITHM),
     ROW(FILL_WAVE, TILE, BLOCK, FUSE, BATCH),
@@ -116,4 +120,13 @@ const char *occ_design_text(uint32_t by_design)
         if (by_design & texts[i].bit)
             return texts[i].text;
     return "";
+}
+
+const char *occ_predicted_text(double ratio, double low, double high, char *text, size_t size)
+{
+    if (isnan(low))
+        (void)snprintf(text, size, "predicted time x%.2f, the time of an empty launch", ratio);
+    else
+        (void)snprintf(text, size, "predicted time x%.2f (80%% interval x%.2f to x%.2f)", ratio, low, high);
+    return text;
 }

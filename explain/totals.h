@@ -34,7 +34,7 @@ struct occ_saving {
 
 /* The predicted time of a launch after a change / before (occupancy/predict.h). NaN: no prediction. */
 struct occ_forecast {
-    double ratio, low, high; /* median, ends of the interval of 80 % */
+    double ratio, low, high; /* median, ends of the interval of 80 %; NaN ends: an empty launch's time */
     uint32_t faster, slower; /* numbers of published cases */
     bool is_promised;        /* false: the sign of the effect is not known */
     bool is_unlikely;        /* the SM has enough warps already: unlikely to help */

@@ -176,6 +176,8 @@ const char *occ_aside_text(enum occ_aside aside);
 const char *occ_confidence_word(enum occ_confidence confidence);
 /* Returns the first reason, such as "low by design: communication"; "": none. */
 const char *occ_design_text(uint32_t by_design);
+/* "predicted time x0.85 (80% interval x0.60 to x1.02)"; see struct occ_forecast. Returns `text`. */
+const char *occ_predicted_text(double ratio, double low, double high, char *text, size_t size);
 
 /* ---- a cause in words ---- */
 

@@ -88,7 +88,7 @@ struct occ_side {
 };
 
 struct occ_prediction {
-    double ratio, low, high; /* time after / before: median, ends of the 80 % interval */
+    double ratio, low, high; /* time after / before: median, ends of the 80 % interval; NaN ends: none */
     enum occ_term term;      /* the term with the largest part in the direction of the prediction */
     double part[OCC_TERM_COUNT];
     bool is_promised; /* users may be shown the gain */

@@ -315,13 +315,14 @@ static bool is_withheld(const struct occ_suggest_input *in, const struct occ_sug
            (in->duration_ns > 0 && in->duration_ns < OCC_PROMISED_NS);
 }
 
-/* Limits the prediction: the time of an empty launch remains. */
+/* Limits the prediction: the time of an empty launch remains. If it limits the whole interval, no case tells
+ * how far it is off. */
 static void keep_launch_time(struct occ_prediction *p, double duration_ns)
 {
     double least = duration_ns > 0 ? fmin(OCC_LAUNCH_NS / duration_ns, 1) : 0;
     p->ratio = fmax(p->ratio, least);
-    p->low = fmax(p->low, least);
-    p->high = fmax(p->high, least);
+    p->low = p->high <= least ? NAN : fmax(p->low, least);
+    p->high = p->high <= least ? NAN : p->high;
     p->is_promised &= p->ratio <= OCC_PROMISED_RATIO;
 }
 

@@ -235,9 +235,7 @@ static void print_graphs(const struct analysis *a)
 
 const char *analysis_prediction_text(const struct occ_prediction *p, char *text, size_t size)
 {
-    (void)snprintf(text, size, "predicted time x%.2f (80%% interval x%.2f to x%.2f)", p->ratio, p->low,
-                   p->high);
-    return text;
+    return occ_predicted_text(p->ratio, p->low, p->high, text, size);
 }
 
 /* True for a change without a prediction: it only makes room, or is not the kernel's. */

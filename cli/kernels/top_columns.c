@@ -103,8 +103,8 @@ const struct cli_column top_columns[] = {
     FIELD("cause", "main_cause", CLI_PLAIN, CLI_LEFT | CLI_SPARE(1), row.main_cause,
           "largest cause of lost occupancy"),
     FIELD("loss", "main_cause_ratio", CLI_RATIO, CLI_HEAT | CLI_SPARE(7), main_cause_ratio,
-          "part of all SMs' occupancy lost to this cause; the causes but partial_warp and used add up to 100 "
-          "%"),
+          "part of all SMs' occupancy lost to this cause; used and all causes except partial_warp add up to "
+          "100 %"),
     FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_ADDS, waste_warp_seconds,
           "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - used)"),
     FIELD("waste%", "waste_ratio", CLI_RATIO, CLI_HEAT | CLI_SPARE(8), waste_ratio,

@@ -439,9 +439,21 @@ static void short_launches_have_little_to_gain(void **state)
         for (size_t i = 0; i < found.n; i++) {
             const struct occ_prediction *p = &found.list[i].prediction;
             assert_false(p->is_promised);
-            assert_true(p->ratio >= fmin(2000 / duration_ns, 1) && p->low <= p->ratio && p->ratio <= p->high);
+            assert_true(p->ratio >= fmin(2000 / duration_ns, 1));
+            assert_true(isnan(p->low) ? isnan(p->high) : p->low <= p->ratio && p->ratio <= p->high);
+            assert_false(p->low == p->high); /* no certainty: no interval instead */
         }
     }
+}
+
+static void the_time_of_an_empty_launch_has_no_interval(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(4, 256, 32, 0);
+    struct found found = suggest_for("a100", &launch, (struct occ_suggest_input){.duration_ns = 2500});
+    const struct occ_prediction *p = &first_of(&found, OCC_ADVICE_FILL_WAVE)->prediction;
+    assert_true(fabs(p->ratio - 0.8) < 1e-9);
+    assert_true(isnan(p->low) && isnan(p->high));
 }
 
 static void room_that_nobody_needs_is_no_advice(void **state)
@@ -518,6 +530,7 @@ int main(void)
         cmocka_unit_test(few_warps_by_design_are_no_promise),
         cmocka_unit_test(code_of_others_is_no_promise),
         cmocka_unit_test(short_launches_have_little_to_gain),
+        cmocka_unit_test(the_time_of_an_empty_launch_has_no_interval),
         cmocka_unit_test(room_that_nobody_needs_is_no_advice),
         cmocka_unit_test(random_launches_have_ordered_lists),
     };
