@@ -4,9 +4,10 @@ set(CPACK_GENERATOR RPM)
 set(CPACK_SET_DESTDIR ON) # absolute paths: /etc
 set(CPACK_RPM_PACKAGE_RELOCATABLE OFF)
 set(CPACK_RPM_FILE_NAME RPM-DEFAULT)
+set(CPACK_RPM_PACKAGE_ARCHITECTURE "${CMAKE_SYSTEM_PROCESSOR}") # rpmbuild --target
 set(CPACK_RPM_PACKAGE_DESCRIPTION "${OCC_PACKAGE_DESCRIPTION}")
 set(CPACK_RPM_PACKAGE_VENDOR "${OCC_MAINTAINER}")
-set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0 AND LGPL-2.1-or-later AND BSD-2-Clause AND BSD-3-Clause AND ISC AND MIT AND X11-distribute-modifications-variant AND Zlib AND blessing")
+set(CPACK_RPM_PACKAGE_LICENSE "Apache-2.0 AND LGPL-2.1-or-later AND LGPL-3.0-or-later AND BSD-2-Clause AND BSD-3-Clause AND ISC AND MIT AND X11-distribute-modifications-variant AND Zlib AND blessing")
 set(CPACK_RPM_PACKAGE_REQUIRES "libcurl.so.4()(64bit)") # opened at run time
 set(CPACK_RPM_PACKAGE_REQUIRES_PRE "shadow-utils")
 set(_rpm "${CMAKE_CURRENT_LIST_DIR}/rpm")
