@@ -382,6 +382,7 @@ static int start(struct occ_server *s, struct occ_error *err)
     s->histories_options = s->options->histories;
     s->histories_options.collector.gone = occ_program_gone;
     s->histories_options.collector.appended = occ_program_appended;
+    s->histories_options.collector.leveled = occ_program_leveled;
     s->histories_options.collector.memory = occ_program_memory;
     s->histories_options.collector.committing = about_to_commit;
     s->histories_options.context = s;

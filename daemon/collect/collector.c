@@ -61,6 +61,7 @@ void occ_collector_configure(struct occ_collector *collector, const struct occ_c
     collector->options = *options;
     collector->options.gone = old.gone;
     collector->options.appended = old.appended;
+    collector->options.leveled = old.leveled;
     collector->options.memory = old.memory;
     collector->options.committing = old.committing;
     collector->options.context = old.context;
@@ -215,6 +216,9 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
     charge(c, now_ns, p->log_cost_ns);
     p->log_cost_ns = 0;
     c->dirty |= budget < RECORDS_PER_POLL;
+    if (p->run.has_new_holes && c->options.leveled)
+        c->options.leveled(p, c->options.context);
+    p->run.has_new_holes = false;
     if (status == OCC_LOG_RECORDS_BROKEN)
         occ_registry_quarantine(&c->registry, p, now_ns, err.message);
     else if (status != 0)

@@ -61,13 +61,16 @@ struct occ_collector_options {
     /* Called after launches of a program on one of its devices were appended. May be NULL. */
     void (*appended)(struct occ_producer *producer, const struct occ_producer_device *device,
                      const struct occ_store_launch *rows, size_t n, void *context);
+    /* Called after a program's holes (run.holes) changed. The log is ahead of the launches: launches from
+     * before the change may be appended later. May be NULL. */
+    void (*leveled)(struct occ_producer *producer, void *context);
     /* Called with a program's memory operations on one of its devices; `config` is an occ_producer_memory().
      * They are not stored. May be NULL. */
     void (*memory)(struct occ_producer *producer, const struct occ_producer_device *device,
                    const struct occ_store_launch *rows, size_t n, void *context);
     /* Called just before a commit: the callback may add rows to the transaction. May be NULL. */
     int (*committing)(void *context, struct occ_error *err);
-    void *context; /* argument of the four functions above */
+    void *context; /* argument of the five functions above */
 };
 
 struct occ_collector_stats {

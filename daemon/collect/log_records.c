@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "periods.h"
 #include "run_texts.h"
 #include "store/names.h"
 #include "support/array.h"
@@ -13,8 +14,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define PERIODS_MAX   100u /* per run */
-#define INVERSE_SHARE 3    /* with the charge for the poll, reading a log may use a quarter of the time */
+#define INVERSE_SHARE 3 /* with the charge for the poll, reading a log may use a quarter of the time */
 /* surcharge per byte of a record: the store writes each byte several times */
 #define BYTE_COST_NS INT64_C(500)
 /* per transaction; with names of maximum length they fit into the store's reserve */
@@ -196,49 +196,6 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     return 0;
 }
 
-/* Writes the current period, if any, with its end `until_ns` (0: still open). The last of PERIODS_MAX periods
- * stays open. */
-static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store *store,
-                      struct occ_error *err)
-{
-    struct occ_producer_period *period = &p->run.period;
-    const struct occ_period row = {.from_ns = period->from_ns,
-                                   .until_ns =
-                                       until_ns && until_ns < period->from_ns ? period->from_ns : until_ns,
-                                   .level = period->level,
-                                   .reason = period->reason};
-    if (period->from_ns == 0)
-        return 0;
-    int status = occ_producer_put_row(p, store, err); /* the period refers to the run's id */
-    if (status == 0)
-        status = occ_store_put_period(store, p->run.id, &row, err);
-    if (status == 0 && until_ns)
-        period->from_ns = 0;
-    return status;
-}
-
-/* A change of the recording level: ends the current period and, at a reduced level, begins a new one. */
-static int change_period(struct occ_producer *p, enum occ_level level, int64_t at_ns, const char *reason,
-                         struct occ_store *store, struct occ_error *err)
-{
-    struct occ_producer_period *period = &p->run.period;
-    bool is_less = level > OCC_LEVEL_TRACE ||
-                   (level == OCC_LEVEL_TRACE && p->run.is_without_counters && !p->run.is_exact);
-    if (period->n >= PERIODS_MAX)
-        return 0;
-    int status = put_period(p, at_ns, store, err);
-    if (status != 0 || !is_less)
-        return status;
-    period->from_ns = at_ns;
-    period->level = level_words[level];
-    (void)snprintf(period->reason, sizeof period->reason, "%s%s",
-                   period->n + 1 == PERIODS_MAX ? "too many periods to list all: " : "", reason);
-    status = put_period(p, 0, store, err);
-    if (status == 0)
-        period->n++;
-    return status;
-}
-
 /* "Nothing" is the level of a whole run only if the run began with it. */
 static int take_state(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                       struct occ_error *err)
@@ -263,8 +220,8 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     run->row.cupti.version = s->cupti_version;
     run->row_changed = true;
     return is_first ? 0
-                    : change_period(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns), reason,
-                                    store, err);
+                    : occ_periods_change(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns),
+                                         reason, store, err);
 }
 
 static int take_closed(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,

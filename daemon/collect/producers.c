@@ -135,6 +135,7 @@ void occ_producer_free(struct occ_producer *producer)
     free(t->configs);
     free(t->ranges);
     free(producer->measured.rows);
+    occ_holes_free(&producer->run.holes);
     occ_run_texts_free(&producer->run.row);
     free(producer);
 }
@@ -158,6 +159,7 @@ int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
     p->refused_config = old.refused_config;
     p->is_broken = p->is_drained = old.is_broken;
     p->run.command_lines = old.run.command_lines;
+    p->run.has_new_holes = true;
     memcpy(p->run.reason, old.run.reason, sizeof p->run.reason);
     *fresh = old;
     occ_producer_free(fresh);

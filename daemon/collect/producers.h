@@ -11,6 +11,7 @@
 #include "daemon/owners/accounts.h"
 #include "daemon/owners/identity.h"
 #include "ring/consumer.h"
+#include "store/holes.h"
 #include "store/measured.h"
 #include "store/store.h"
 #include "support/error.h"
@@ -113,6 +114,8 @@ struct occ_producer_run {
     const char *counters_level; /* level that hardware counters give the run; NULL: none */
     char counters_reason[320];  /* reason why the counters' level is reduced; "": none */
     struct occ_producer_period period;
+    struct occ_holes holes; /* periods without recording, or with partial recording */
+    bool has_new_holes;     /* `holes` has changed since the collector's last call of leveled() */
     uint64_t closed_ns;   /* time of the CLOSED record; 0: none */
     uint64_t losses_put;  /* sum of the losses last written to the store */
     int64_t costs_due_ns; /* monotonic time of the next write of costs */

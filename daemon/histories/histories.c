@@ -199,6 +199,7 @@ void occ_histories_configure(struct occ_histories *all, struct occ_histories_opt
     struct occ_collector_options next = limits->collector;
     next.gone = own->collector.gone;
     next.appended = own->collector.appended;
+    next.leveled = own->collector.leveled;
     next.memory = own->collector.memory;
     next.committing = own->collector.committing;
     next.accounts = own->collector.accounts;

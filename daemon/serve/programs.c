@@ -56,6 +56,20 @@ static void offer_library(const struct occ_server *s, struct occ_producer *produ
     occ_sampler_offer_library(s->sampler, path, is_own);
 }
 
+static uint64_t owner_of(const struct occ_history *h, const struct occ_producer *producer)
+{
+    const struct occ_server *s = h->context;
+    return s->histories_options.split ? h->number : producer->run.row.uid;
+}
+
+void occ_program_leveled(struct occ_producer *producer, void *context)
+{
+    struct occ_history *h = context;
+    struct occ_server *s = h->context;
+    if (s->meter)
+        occ_meter_set_holes(s->meter, owner_of(h, producer), producer->run.row.uuid, &producer->run.holes);
+}
+
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
                           const struct occ_store_launch *rows, size_t n, void *context)
 {
@@ -67,14 +81,14 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
     ask_scheduler(s, producer, device->uuid);
     if (s->meter)
         occ_meter_add(s->meter,
-                      &(struct occ_meter_launches){
-                          .history = h->number,
-                          .owner = s->histories_options.split ? h->number : producer->run.row.uid,
-                          .store = h->store,
-                          .gpu = device->uuid,
-                          .run = &producer->run.row,
-                          .rows = rows,
-                          .n = n},
+                      &(struct occ_meter_launches){.history = h->number,
+                                                   .owner = owner_of(h, producer),
+                                                   .store = h->store,
+                                                   .gpu = device->uuid,
+                                                   .run = &producer->run.row,
+                                                   .holes = &producer->run.holes,
+                                                   .rows = rows,
+                                                   .n = n},
                       occ_monotonic_ns());
     if (producer->run.is_without_counters) {
         occ_producer_want_memory(producer, false);

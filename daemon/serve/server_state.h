@@ -95,6 +95,7 @@ void occ_program_refuse(struct occ_server *server, struct occ_client *client, en
 void occ_program_gone(void *owner, void *context);
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
                           const struct occ_store_launch *rows, size_t n, void *context);
+void occ_program_leveled(struct occ_producer *producer, void *context);
 void occ_program_memory(struct occ_producer *producer, const struct occ_producer_device *device,
                         const struct occ_store_launch *rows, size_t n, void *context);
 

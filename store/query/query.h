@@ -5,12 +5,9 @@
  */
 #pragma once
 
+#include "store/holes.h"
 #include "store/internal.h"
 #include "support/arena.h"
-
-struct occ_span {
-    int64_t low, high; /* low <= start < high */
-};
 
 static inline int64_t occ_round_down(int64_t ns, int64_t unit)
 {

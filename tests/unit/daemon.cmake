@@ -36,7 +36,7 @@ occ_add_test(test_daemon_status SOURCES test_daemon_status.c USES occ_daemon Pkg
 occ_add_test(test_daemon_clients SOURCES test_daemon_clients.c USES occ_daemon PkgConfig::SQLITE)
 occ_add_test(test_daemon_http SOURCES test_daemon_http.c USES occ_metrics)
 occ_add_test(test_daemon_metrics SOURCES test_daemon_metrics.c USES occ_daemon THREADS CASES "-a_full_node*")
-occ_add_test(test_metrics SOURCES test_metrics.c USES occ_metrics)
+occ_add_test(test_metrics SOURCES test_metrics.c USES occ_metrics occ_answer)
 if(NOT OCC_SANITIZE STREQUAL thread)
   add_test(NAME test_daemon_clients_long COMMAND test_daemon_clients long)
   _occ_test_properties(test_daemon_clients_long slow)

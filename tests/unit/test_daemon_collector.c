@@ -14,6 +14,7 @@
 #include "daemon/collect/collector.h"
 #include "daemon_fake_store.h"
 #include "ring_samples.h"
+#include "store/gaps.h"
 #include "support/clock.h"
 #include "support/log.h"
 #include "support/text.h"
@@ -31,6 +32,8 @@ struct bench {
     size_t appended; /* launches that the hook received */
     size_t fills, copies;
     int committing;
+    size_t holes; /* of the program, at the last call of the hook */
+    int leveled;
 };
 
 static void on_gone(void *owner, void *context)
@@ -1087,6 +1090,70 @@ static void periods_are_bounded(void **state)
     assert_int_equal(p->run.period.n, 100);
     assert_int_equal(p->run.period.from_ns, 100 * 1000); /* the last period never ends */
     assert_string_equal(p->run.period.reason, "too many periods to list all: again");
+    assert_int_equal(p->run.holes.n, 100);
+    occ_ring_destroy(&ring);
+}
+
+static void on_leveled(struct occ_producer *producer, void *context)
+{
+    struct bench *b = context;
+    b->holes = producer->run.holes.n;
+    b->leveled++;
+}
+
+static void assert_hole(const struct occ_producer *p, size_t at, int64_t low, int64_t high, uint64_t gap_ns)
+{
+    assert_true(at < p->run.holes.n);
+    assert_int_equal(p->run.holes.list[at].time.low, low);
+    assert_int_equal(p->run.holes.list[at].time.high, high);
+    assert_int_equal(p->run.holes.list[at].gap_ns, gap_ns);
+}
+
+/* Periods in which launches are missing are holes; counters say nothing about launches. */
+static void periods_without_launches_are_holes(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_options options = options_of(b);
+    options.leveled = on_leveled;
+    occ_collector_free(b->collector);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    assert_int_equal(b->leveled, 0);
+    push_state(&ring, OCC_LEVEL_NOTHING, 2000, "paused");
+    poll_after(b, SECOND);
+    assert_int_equal(b->leveled, 1);
+    assert_int_equal(b->holes, 1);
+    assert_hole(p, 0, 2000, INT64_MAX, 0);
+    push_state(&ring, OCC_LEVEL_CONFIGS, 3000, "sampled");
+    b->store->fail_put = OCC_E_IO; /* the record is read again */
+    poll_after(b, SECOND);
+    b->store->fail_put = 0;
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_int_equal(b->holes, 2);
+    assert_hole(p, 0, 2000, 3000, 0);
+    assert_hole(p, 1, 3000, INT64_MAX, OCC_GAP_SAMPLED_NS);
+    push_state(&ring, OCC_LEVEL_TRACE, 2500, ""); /* an earlier time withdraws the period */
+    push_unmeasured(&ring, 5000, "not measured");
+    push_state(&ring, OCC_LEVEL_NOTHING, 0, "a time that is no time");
+    push_state(&ring, OCC_LEVEL_NOTHING, UINT64_MAX, "");
+    poll_after(b, SECOND);
+    assert_int_equal(b->holes, 2);
+    assert_hole(p, 0, 2000, 3000, 0);
+    assert_true(p->run.holes.list[1].time.low > 5000 && p->run.holes.list[1].time.high == INT64_MAX);
+    int before = b->leveled;
+    poll_after(b, SECOND);
+    assert_int_equal(b->leveled, before);
+    occ_collector_restart(b->collector, b->now_ns);
+    poll_after(b, SECOND);
+    assert_true(b->leveled > before);
+    assert_int_equal(b->holes, 2);
+    assert_hole(p, 0, 2000, 3000, 0);
     occ_ring_destroy(&ring);
 }
 
@@ -1396,6 +1463,7 @@ static void new_limits_keep_the_hooks(void **state)
     struct occ_ring_producer ring;
     struct occ_collector_options options = options_of(b);
     options.appended = on_appended;
+    options.leveled = on_leveled;
     options.committing = on_committing;
     occ_collector_free(b->collector);
     assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
@@ -1405,10 +1473,13 @@ static void new_limits_keep_the_hooks(void **state)
                                                                           .max_ring_bytes = 41u << 20});
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
+    push_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    push_state(&ring, OCC_LEVEL_NOTHING, 2000, "paused");
     struct occ_producer *p = offer(b, &ring);
     push(&ring, 0);
     poll_after(b, SECOND);
     assert_int_equal(b->appended, 1);
+    assert_int_equal(b->leveled, 1);
     assert_int_equal(b->committing, 1);
     push(&ring, 1);
     poll_after(b, 4 * SECOND);
@@ -1563,6 +1634,7 @@ int main(void)
         T(what_a_program_says_of_itself),
         T(levels_after_the_first_are_periods),
         T(periods_are_bounded),
+        T(periods_without_launches_are_holes),
         T(who_wants_no_counters_is_not_raised_by_them),
         T(a_reason_takes_no_counters_away),
         T(exact_values_that_fail_give_the_counters_back),

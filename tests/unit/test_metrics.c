@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "answer/bill.h"
 #include "daemon/serve/metrics/meter.h"
+#include "store/gaps.h"
 #include "support/pseudonym.h"
 
 #define MINUTE_NS  INT64_C(60000000000)
@@ -31,6 +33,8 @@ struct world {
     struct occ_run run;
     uint8_t gpu[16];
     uint64_t owner;
+    struct occ_holes holes;           /* of every run of hold() */
+    struct occ_period period;         /* of program 1; from_ns 0: none */
     enum occ_meter_standing standing; /* of every GPU */
     int64_t run_id, device, kernel;
     char text[TEXT_BYTES];
@@ -87,6 +91,7 @@ static int teardown(void **state)
     struct world *w = *state;
     char command[128];
     occ_meter_free(w->meter);
+    occ_holes_free(&w->holes);
     occ_store_close(w->store);
     (void)snprintf(command, sizeof command, "rm -rf %s", w->directory);
     int status = system(command);
@@ -602,8 +607,13 @@ static void hold(struct world *w, uint8_t program, uint32_t config, int64_t star
     (void)snprintf(job, sizeof job, "%u", program);
     const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = job}, .uuid = {0xcd, program}};
     occ_meter_add(w->meter,
-                  &(struct occ_meter_launches){
-                      .owner = w->owner, .store = w->store, .gpu = w->gpu, .run = &run, .rows = &row, .n = 1},
+                  &(struct occ_meter_launches){.owner = w->owner,
+                                               .store = w->store,
+                                               .gpu = w->gpu,
+                                               .run = &run,
+                                               .holes = &w->holes,
+                                               .rows = &row,
+                                               .n = 1},
                   NOW_NS + wall_now_ns - EPOCH_NS);
 }
 
@@ -863,6 +873,181 @@ static void one_owner_does_not_hold_all(void **state)
     }
 }
 
+/* ---- held time without recording ---- */
+
+/* The level of program 1 changes: the daemon tells the meter and the history. */
+static void change_level(struct world *w, int64_t at_ms, const char *level)
+{
+    const uint8_t uuid[16] = {0xcd, 1};
+    int64_t at_ns = EPOCH_NS + at_ms * MS;
+    if (w->period.from_ns) {
+        w->period.until_ns = at_ns;
+        assert_int_equal(occ_store_put_period(w->store, w->run_id, &w->period, NULL), 0);
+        occ_holes_end(&w->holes, at_ns);
+    }
+    w->period = (struct occ_period){.from_ns = 0};
+    if (strcmp(level, "trace") != 0) {
+        const struct occ_hole hole = {{at_ns, INT64_MAX},
+                                      strcmp(level, "configs") == 0 ? OCC_GAP_SAMPLED_NS : 0};
+        w->period = (struct occ_period){.from_ns = at_ns, .level = level, .reason = "paused"};
+        assert_int_equal(occ_store_put_period(w->store, w->run_id, &w->period, NULL), 0);
+        assert_int_equal(occ_holes_add(&w->holes, hole, NULL), 0);
+    }
+    occ_meter_set_holes(w->meter, w->owner, uuid, &w->holes);
+}
+
+static void store_program(struct world *w)
+{
+    const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = "1"}, .uuid = {0xcd, 1}};
+    assert_int_equal(occ_store_put_run(w->store, &run, &w->run_id, NULL), 0);
+}
+
+/* A launch of program 1, for the meter and the history. */
+static void hold_and_store(struct world *w, uint32_t config, int64_t start_ms, int64_t duration_ms)
+{
+    const struct occ_store_launch row = {
+        .start_ns = EPOCH_NS + start_ms * MS, .duration_ns = (uint64_t)(duration_ms * MS), .config = config};
+    assert_int_equal(occ_store_append(w->store, w->run_id, w->device, &row, 1, NULL), 0);
+    hold(w, 1, config, start_ms, duration_ms);
+}
+
+/* Each part of the series, `at_ms` after EPOCH_NS, is the bill's. */
+static void assert_is_bill(struct world *w, int64_t at_ms)
+{
+#define PART_WORD(name, word, text) word,
+    static const char *const words[] = {OCC_BILL_PARTS(PART_WORD)};
+    const struct occ_bill_run run = {.run = w->run_id, .key = "1", .has_epoch = true, .is_billed = true};
+    const struct occ_bill_history history = {.store = w->store, .runs = &run, .n_runs = 1};
+    const struct occ_prices no_prices = {.n = 0};
+    const struct occ_bill_question question = {.until_ns = INT64_MAX,
+                                               .histories = &history,
+                                               .n_histories = 1,
+                                               .by = OCC_BILL_BY_RUN,
+                                               .prices = &no_prices};
+    struct occ_bill bill = {0};
+    assert_int_equal(occ_store_commit(w->store, NULL), 0);
+    assert_int_equal(occ_bill_make(&question, &bill, NULL), 0);
+    assert_int_equal(bill.n, 1);
+    assert_seconds(held(w, at_ms, "1", ""), bill.rows[0].held_s);
+    for (size_t i = 0; i < OCC_BILL_PART_COUNT; i++)
+        assert_seconds(held(w, at_ms, "1", words[i]), bill.rows[0].part_s[i]);
+    occ_bill_free(&bill);
+}
+
+/* Five busy seconds, ten seconds without recording, and a recorded pause: read each second, as Prometheus
+ * does. */
+static void time_without_recording_is_as_in_the_bill(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    store_program(w);
+    for (int64_t s = 0; s < 40; s++) {
+        wall_now_ns = EPOCH_NS + s * S;
+        if (s >= 1 && s <= 5)
+            hold_and_store(w, config, (s - 1) * 1000, 1000);
+        if (s == 5)
+            change_level(w, 5000, "nothing");
+        if (s == 15)
+            change_level(w, 15000, "trace");
+        if (s == 17)
+            hold_and_store(w, config, 15500, 1000);
+        if (s == 25)
+            hold_and_store(w, config, 24000, 1000);
+        if (s == 25)
+            end_program(w, 1);
+        (void)held(w, s * 1000, "", "");
+        if (s == 14)
+            assert_seconds(held(w, s * 1000, "1", "unknown"), 4);
+        if (s == 14)
+            assert_seconds(held(w, s * 1000, "1", "idle"), 0);
+    }
+    assert_seconds(held(w, 60000, "1", "unknown"), 10.5);
+    assert_seconds(held(w, 60000, "1", "idle"), 7.5);
+    assert_is_bill(w, 60000);
+}
+
+/* A program without launches after the begin of a pause holds its GPU, and nobody knows whether it is idle.
+ */
+static void an_unfinished_pause_is_unknown(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    store_program(w);
+    hold(w, 1, config, 0, 1000);
+    assert_seconds(held(w, 15000, "1", "idle"), 9);
+    change_level(w, 12000, "nothing");
+    assert_seconds(held(w, 105000, "1", "unknown"), 88);
+    assert_seconds(held(w, 105000, "1", "idle"), 11);
+    end_program(w, 1);
+    assert_seconds(held(w, 200000, "1", ""), 100);
+}
+
+/* The log of a ring is ahead of its launches, as after a start of the daemon: the rule is that of the holes,
+ * whatever the order. */
+static void levels_are_known_before_their_launches(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    store_program(w);
+    change_level(w, 1000, "nothing");
+    change_level(w, 2000, "trace");
+    change_level(w, 5000, "configs");
+    change_level(w, 9000, "trace");
+    wall_now_ns = EPOCH_NS; /* no time is divided before all launches are read */
+    for (int64_t ms = 0; ms < 1000; ms += 250)
+        hold_and_store(w, config, ms, 200);
+    hold_and_store(w, config, 2100, 900);  /* 1.15 s are unknown */
+    hold_and_store(w, config, 5100, 100);  /* 2.1 s */
+    hold_and_store(w, config, 5600, 100);  /* 0.4 s are a pause of the program */
+    hold_and_store(w, config, 6200, 2900); /* 0.5 s */
+    hold_and_store(w, config, 10000, 1000);
+    end_program(w, 1);
+    assert_seconds(held(w, 60000, "1", "unknown"), 1.15 + 2.1 + 0.5);
+    assert_is_bill(w, 60000);
+}
+
+/* Random launches and levels: the bill's parts, once later idle time has made up for gaps that began before
+ * the period. */
+static void random_levels_are_as_in_the_bill(void **state)
+{
+    static const char *const levels[] = {"nothing", "configs", "trace"};
+    for (int trial = 0; trial < 10; trial++) {
+        struct world *w = *state;
+        int64_t end_ms = 0;
+        srand48(61 + trial);
+        use_device(w, 7);
+        use_kernel(w, "_Z3mulPf");
+        uint32_t config = make_config(w, 132);
+        store_program(w);
+        for (int64_t ms = 500; ms < 120000; ms += 500) {
+            wall_now_ns = EPOCH_NS + ms * MS;
+            if (lrand48() % 12 == 0)
+                change_level(w, ms - 100, levels[lrand48() % 3]);
+            int64_t duration_ms = 1 + lrand48() % 300, start_ms = ms - 100 - duration_ms;
+            if (lrand48() % 3 == 0 && start_ms >= end_ms) {
+                hold_and_store(w, config, start_ms, duration_ms);
+                end_ms = start_ms + duration_ms;
+            }
+            (void)held(w, ms, "", "");
+        }
+        change_level(w, 120000, "trace");
+        wall_now_ns = EPOCH_NS + 120 * S;
+        hold_and_store(w, config, 119999, 1);
+        wall_now_ns = EPOCH_NS + 1000 * S;
+        hold_and_store(w, config, 999000, 1000);
+        end_program(w, 1);
+        assert_is_bill(w, 1020000);
+        assert_int_equal(teardown(state), 0);
+        assert_int_equal(setup(state), 0);
+    }
+}
+
 static size_t held_models(struct world *w, int64_t at_ms, const char *model)
 {
     char series[128];
@@ -984,6 +1169,10 @@ int main(void)
         T(a_daemon_that_was_away_counts),
         T(a_forged_start_holds_a_day),
         T(one_owner_does_not_hold_all),
+        T(time_without_recording_is_as_in_the_bill),
+        T(an_unfinished_pause_is_unknown),
+        T(levels_are_known_before_their_launches),
+        T(random_levels_are_as_in_the_bill),
         T(one_owner_does_not_have_all_models),
         T(a_model_is_released),
         T(a_clock_set_back_leaves_programs_busy),

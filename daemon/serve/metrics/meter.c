@@ -288,6 +288,8 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
     if (now_ns >= m->minute_ns || now_ns >= m->hour_ns)
         occ_meter_roll_over(m, now_ns);
     size_t job = occ_meter_find_job(m, l->run, l->owner, now_ns);
+    struct occ_holes holes = l->holes ? *l->holes : (struct occ_holes){.n = 0};
+    holes.at = 0;
     struct occ_meter_holder *holder = NULL;
     for (size_t i = 0; i < l->n; i++) {
         struct occ_meter_config *c = find_config(m, l, l->rows[i].config);
@@ -302,7 +304,7 @@ void occ_meter_add(struct occ_meter *m, const struct occ_meter_launches *l, int6
         if (i == 0) /* all rows are of one GPU */
             holder = occ_meter_hold(m, l, job, m->gpus[c->gpu].model);
         if (holder)
-            occ_meter_hold_launch(holder, &l->rows[i], (double)c->used, c->is_communication);
+            occ_meter_hold_launch(holder, &l->rows[i], (double)c->used, c->is_communication, &holes);
         last_ns = last_ns > end_ns ? last_ns : end_ns;
         gpu = c->gpu;
     }

@@ -12,11 +12,13 @@
  * Held time: a run holds a GPU from its first launch to the end of its last launch; a run without an end
  * holds it until now. Runs that hold one GPU share each moment equally (support/held.h). The time is divided
  * into parts as in a bill (docs/cost.md), with the model's occupancy, and in the order in which launches
- * arrive. Counters follow 5 s later. Launches arrive after their end: a first launch counts from its start,
- * as far as nobody else held the GPU, and a day at most; a later long one counts as idle time, for which
- * later idle time makes up. A clock that is set begins anew. Four models have series, by owner as GPUs; they
+ * arrive. A gap between launches is unknown if a hole in recording overlaps the gap (store/holes.h). Before
+ * the gap's end only holes without recording count as unknown; later idle time makes up for the rest.
+ * Counters follow 5 s later. Launches arrive after their end: a first launch counts from its start, as far as
+ * nobody else held the GPU, and a day at most; a later long one counts as idle time, for which later idle
+ * time makes up. After a step of the clock all begins anew. Four models have series, by owner as GPUs; they
  * end an hour after the last program. An owner holds at most as many of 4096 places (runs on GPUs) as are
- * free. GPUs that are missing from a complete list of the driver hold nothing. One thread.
+ * free. GPUs missing from a complete list of the driver hold nothing. One thread.
  */
 #pragma once
 
@@ -24,6 +26,7 @@
 #include <stdint.h>
 
 #include "exposition.h"
+#include "store/holes.h"
 #include "store/store.h"
 #include "support/error.h"
 
@@ -53,10 +56,15 @@ struct occ_meter_launches {
     struct occ_store *store;
     const uint8_t *gpu; /* uuid */
     const struct occ_run *run;
+    const struct occ_holes *holes; /* of the run; NULL: all was recorded */
     const struct occ_store_launch *rows;
     size_t n;
 };
 void occ_meter_add(struct occ_meter *meter, const struct occ_meter_launches *launches, int64_t now_ns);
+
+/* The holes of the owner's run with this uuid have changed. Reads them in this call only. */
+void occ_meter_set_holes(struct occ_meter *meter, uint64_t owner, const uint8_t uuid[16],
+                         const struct occ_holes *holes);
 
 /* Looks up every configuration again: a history's ids have changed. */
 void occ_meter_forget_configs(struct occ_meter *meter);

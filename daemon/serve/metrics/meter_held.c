@@ -93,6 +93,22 @@ static bool is_of(const struct occ_meter_holder *h, const struct occ_meter_launc
     return h->owner == l->owner && memcmp(h->run, l->run->uuid, 16) == 0 && memcmp(h->gpu, l->gpu, 16) == 0;
 }
 
+static void set_holes(struct occ_meter_holder *h, const struct occ_holes *holes)
+{
+    h->hole = (struct occ_span){0, 0};
+    for (size_t i = 0; holes && i < holes->n; i++)
+        if (holes->list[i].gap_ns == 0)
+            h->hole = holes->list[i].time;
+}
+
+void occ_meter_set_holes(struct occ_meter *m, uint64_t owner, const uint8_t uuid[16],
+                         const struct occ_holes *holes)
+{
+    for (size_t i = 0; i < m->n_holders; i++)
+        if (m->holders[i].owner == owner && memcmp(m->holders[i].run, uuid, 16) == 0)
+            set_holes(&m->holders[i], holes);
+}
+
 struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_meter_launches *l, size_t job,
                                         const char *model)
 {
@@ -109,6 +125,7 @@ struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_me
     h->job = job;
     h->has_ended = false;
     h->latest_ns = wall_ns(m) + FUTURE_NS;
+    set_holes(h, l->holes);
     return h;
 }
 
@@ -122,8 +139,21 @@ static double unite(int64_t start_ns, int64_t launch_end_ns, int64_t *end_ns)
     return (double)(launch_end_ns - from_ns);
 }
 
+/* The gap before a launch is complete. The sums so far may have less unknown time, or more after a withdrawn
+ * period. */
+static void end_gap(struct occ_meter_holder *h, int64_t start_ns, bool in_graph, struct occ_holes *holes)
+{
+    int64_t gap_ns = start_ns - h->last_ns, unknown_ns = 0;
+    if (holes->n > 0 && occ_holes_contain(holes, h->last_ns, start_ns))
+        unknown_ns = gap_ns;
+    else if (occ_gap_is_launch((uint64_t)gap_ns, in_graph))
+        h->part_ns[OCC_METER_HELD_WAITING] += (double)gap_ns;
+    h->part_ns[OCC_METER_HELD_UNKNOWN] += (double)(unknown_ns - h->unknown_ns);
+    h->unknown_ns = 0;
+}
+
 void occ_meter_hold_launch(struct occ_meter_holder *h, const struct occ_store_launch *launch, double used,
-                           bool is_communication)
+                           bool is_communication, struct occ_holes *holes)
 {
     int64_t start_ns = launch->start_ns, end_ns = start_ns + (int64_t)launch->duration_ns;
     if (end_ns > h->latest_ns)
@@ -132,9 +162,8 @@ void occ_meter_hold_launch(struct occ_meter_holder *h, const struct occ_store_la
         h->first_ns = start_ns;
     if (h->last_ns == 0)
         h->last_ns = h->others_ns = start_ns;
-    if (start_ns > h->last_ns &&
-        occ_gap_is_launch((uint64_t)(start_ns - h->last_ns), launch->graph_node != 0))
-        h->part_ns[OCC_METER_HELD_WAITING] += (double)(start_ns - h->last_ns);
+    if (start_ns > h->last_ns)
+        end_gap(h, start_ns, launch->graph_node != 0, holes);
     double more_ns = unite(start_ns, end_ns, &h->last_ns);
     double others_ns = is_communication ? 0 : unite(start_ns, end_ns, &h->others_ns);
     h->part_ns[OCC_METER_HELD_COMMUNICATION] +=
@@ -166,7 +195,20 @@ void occ_meter_leave_job(struct occ_meter *m, size_t job)
 
 /* ---- division ---- */
 
-/* Adds the time of a run, in parts by its launches; the rest is idle time.
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Returns the nanoseconds of `time` without recording since the last launch. */
+static int64_t unknown_ns(const struct occ_meter_holder *h, const struct occ_holder *time)
+{
+    int64_t from_ns = latest(latest(h->last_ns, h->hole.low), time->first_ns);
+    int64_t until_ns = h->hole.high < time->last_ns ? h->hole.high : time->last_ns;
+    return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
+/* Adds the time of a run, in parts by its launches; the rest is idle time, or unknown in a hole.
  * Launches beyond this time stay for the next one. */
 static void count(struct occ_meter *m, struct occ_meter_holder *h, const struct occ_holder *time)
 {
@@ -182,7 +224,10 @@ static void count(struct occ_meter *m, struct occ_meter_holder *h, const struct 
         held_s[i] += time->held_s * part_ns / span_ns;
         h->part_ns[i] -= part_ns;
     }
-    held_s[OCC_METER_HELD_IDLE] += time->held_s * fmax(1 - all_ns * scale / span_ns, 0);
+    double rest_ns = fmax(span_ns - all_ns * scale, 0), hole_ns = fmin((double)unknown_ns(h, time), rest_ns);
+    held_s[OCC_METER_HELD_UNKNOWN] += time->held_s * hole_ns / span_ns;
+    held_s[OCC_METER_HELD_IDLE] += time->held_s * (rest_ns - hole_ns) / span_ns;
+    h->unknown_ns += (int64_t)hole_ns;
 }
 
 /* Removes ended runs before `until_ns`. */
@@ -200,11 +245,6 @@ static int64_t gpu_key(const uint8_t gpu[16])
     int64_t halves[2];
     memcpy(halves, gpu, sizeof halves);
     return halves[0] ^ halves[1];
-}
-
-static int64_t latest(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
 }
 
 static struct occ_meter_gpu *find_entry(struct occ_meter *m, const uint8_t uuid[16])
@@ -269,7 +309,7 @@ static void begin_anew(struct occ_meter *m, int64_t until_ns)
     for (size_t i = 0; i < m->n_holders; i++) {
         struct occ_meter_holder *h = &m->holders[i];
         h->first_ns = h->last_ns = h->others_ns = until_ns;
-        h->counted_ns = 0;
+        h->counted_ns = h->unknown_ns = 0;
         memset(h->part_ns, 0, sizeof h->part_ns);
     }
 }

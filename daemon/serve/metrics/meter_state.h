@@ -65,6 +65,8 @@ struct occ_meter_holder {
     int64_t first_ns, last_ns, others_ns; /* others_ns: last end of a kernel other than communication */
     int64_t counted_ns;                   /* time before is counted */
     int64_t latest_ns;                    /* a launch with a later end is of another clock */
+    struct occ_span hole;                 /* the last one without recording; 0, 0: none */
+    int64_t unknown_ns;                   /* time since last_ns counted as unknown */
     double part_ns[OCC_METER_PARTS];      /* of its launches, not divided yet */
 };
 
@@ -124,9 +126,10 @@ struct occ_meter_holder *occ_meter_hold(struct occ_meter *meter, const struct oc
                                         size_t job, const char *model);
 /* Time of a GPU before the result is counted, by the runs that hold the GPU; 0: there are none. */
 int64_t occ_meter_counted_ns(const struct occ_meter *meter, const uint8_t gpu[16]);
-/* `used`: occupancy by the model; NaN: the model does not know the kernel. */
+/* `used`: occupancy by the model; NaN: the model does not know the kernel. `holes`: of the run, with the
+ * holder's place. */
 void occ_meter_hold_launch(struct occ_meter_holder *holder, const struct occ_store_launch *launch,
-                           double used, bool is_communication);
+                           double used, bool is_communication, struct occ_holes *holes);
 void occ_meter_end_holders(struct occ_meter *meter, const uint8_t run[16]);
 /* Keeps the entries of jobs with programs that hold GPUs, also without launches. */
 void occ_meter_keep_jobs(struct occ_meter *meter, int64_t now_ns);
