@@ -40,7 +40,8 @@ CHOICES = {
     "OpenTelemetry alone": OTLP + ["metrics.enabled=false"], "OpenTelemetry and a warehouse": SHIP + ["ship.otlp.url=https://o:4318"],
     "OpenTelemetry with secrets": OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.otlp.profiles=true"],
     "OpenTelemetry by the settings": [IMAGE, "ship.enabled=true", "node.settings={ship: {otlp_url: https://o:4318, otlp_profiles: true}}"],
-    "Prometheus alone": MONITORING + ["ship.enabled=false"], "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
+    "users as hashes": SHIP + ["ship.users=hash", "ship.usersKeySecret=u"], "users as hashes, no shipper": [IMAGE, "ship.users=hash", "ship.usersKeySecret=u"],
+    "no users": OTLP + ["ship.users=none"], "Prometheus alone": MONITORING + ["ship.enabled=false"], "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
 }
 CLUSTER_WIDE = {"MutatingWebhookConfiguration"}
 
@@ -202,7 +203,7 @@ def check_certificate(chart, work):
 
 def check_refusals(chart):
     for values in [], [IMAGE, "ship.enabled=true"], [IMAGE, "ship.enabled=true", "ship.url=https://c/"], [IMAGE, "webhook.certificates=none"], [
-            IMAGE, "webhook.defaultPodSecurity=open"]:
+            IMAGE, "webhook.defaultPodSecurity=open"], SHIP + ["ship.users=hash"], SHIP + ["ship.usersKeySecret=u"], SHIP + ["ship.users=all"]:
         try:
             chart.text(values)
         except ValueError:
@@ -250,6 +251,25 @@ def check_receivers(chart):
     documents = chart.documents(MONITORING)
     assert [c["name"] for c in find(documents, "DaemonSet")["spec"]["template"]["spec"]["containers"]] == ["occtraced"]
     assert find(documents, "PodMonitor") and not [d for d in documents if d["metadata"]["name"].endswith(("-clickhouse", "-groups"))]
+
+
+def check_users(chart):
+    """The key is where the settings name it, in both programs that show users, and only with hashes; nobody else in the pod may read it."""
+    import yaml
+    for ship, names in (["ship.enabled=false"], ["occtraced"]), (SHIP[1:], ["occtraced", "occtrace-ship"]):
+        documents = chart.documents([IMAGE, *ship, "ship.users=hash", "ship.usersKeySecret=u"])
+        pod = find(documents, "DaemonSet")["spec"]["template"]["spec"]
+        settings = yaml.safe_load(next(d for d in documents if d["kind"] == "ConfigMap" and "occtrace.yaml" in d["data"])["data"]["occtrace.yaml"])["ship"]
+        volume = next(v for v in pod["volumes"] if v["name"] == "users-key")
+        mounts = {c["name"]: m for c in containers({"spec": pod}) for m in c["volumeMounts"] if m["name"] == "users-key"}
+        assert settings["users"] == "hash" and settings["users_key_file"] == "/run/secrets/users/users-key"
+        assert volume["secret"] == {"secretName": "u", "defaultMode": 0o440} and "items" not in volume["secret"]
+        assert sorted(mounts) == sorted(names) and all(m["mountPath"] == "/run/secrets/users" and m["readOnly"] for m in mounts.values())
+    for values, users in (SHIP, None), (SHIP + ["ship.users=none"], "none"), (SHIP + ["node.settings={ship: {users: none}}"], "none"):
+        text = chart.text(values)
+        documents = [document for document in yaml.safe_load_all(text) if document]
+        settings = yaml.safe_load(next(d for d in documents if d["kind"] == "ConfigMap" and "occtrace.yaml" in d["data"])["data"]["occtrace.yaml"])["ship"]
+        assert settings.get("users") == users and "users_key" not in text and "users-key" not in text
 
 
 def check_copies(chart, source):
@@ -314,7 +334,7 @@ def main():
             for pod in pods([d for d in documents if d["kind"] == "Deployment"]):
                 check_restricted(pod)
             print("ok", title, verdict)
-        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (check_receivers, ()), (
+        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (check_receivers, ()), (check_users, ()), (
                 check_copies, (source,)), (check_component, (source, work)), (check_manifest, (source, update)):
             check(chart, *arguments)
             print("ok", check.__name__)

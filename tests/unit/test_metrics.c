@@ -1017,7 +1017,7 @@ static void levels_are_known_before_their_launches(void **state)
 static void random_levels_are_as_in_the_bill(void **state)
 {
     static const char *const levels[] = {"nothing", "configs", "trace"};
-    for (int trial = 0; trial < 10; trial++) {
+    for (int trial = 0; trial < 5; trial++) {
         struct world *w = *state;
         int64_t end_ms = 0;
         srand48(61 + trial);

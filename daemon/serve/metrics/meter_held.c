@@ -139,8 +139,8 @@ static double unite(int64_t start_ns, int64_t launch_end_ns, int64_t *end_ns)
     return (double)(launch_end_ns - from_ns);
 }
 
-/* The gap before a launch is complete. The sums so far may have less unknown time, or more after a withdrawn
- * period. */
+/* The gap before a launch is complete. The sums before may have less of its time as unknown, or more after a
+ * withdrawn period. */
 static void end_gap(struct occ_meter_holder *h, int64_t start_ns, bool in_graph, struct occ_holes *holes)
 {
     int64_t gap_ns = start_ns - h->last_ns, unknown_ns = 0;
