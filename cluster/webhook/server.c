@@ -11,23 +11,19 @@
 
 #include "support/address.h"
 #include "support/clock.h"
-#include "support/connection_ages.h"
 #include "support/file_signature.h"
+#include "support/http_connections.h"
 #include "support/log.h"
 #include "support/paths.h"
 
-#define CONNECTIONS_MAX 64u
-#define PER_ADDRESS_MAX 32u /* all API servers may come from one address */
-#define HEADER_BYTES    ((size_t)32 * 1024)
-#define SILENCE_S       5u
-#define FILE_BYTES      ((size_t)1 << 20)
-#define LOOK_NS         INT64_C(1000000000) /* between two looks at the files */
+#define FILE_BYTES ((size_t)1 << 20)
+#define LOOK_NS    INT64_C(1000000000) /* between two looks at the files */
 
 /* A server with one certificate. */
 struct server {
     struct occ_webhook *webhook;
     struct MHD_Daemon *daemon; /* NULL: none */
-    struct occ_connection_age connections[CONNECTIONS_MAX];
+    struct occ_http_connections connections;
 };
 
 struct occ_webhook {
@@ -103,6 +99,14 @@ static enum MHD_Result answer_post(struct MHD_Connection *connection, struct pos
     return answer(connection, MHD_HTTP_OK, "application/json", text, n);
 }
 
+static void release_post(void *state)
+{
+    struct post *post = state;
+    if (post)
+        occ_admission_free(post->admission);
+    free(post);
+}
+
 static enum MHD_Result begin_post(const struct occ_webhook *webhook, bool forbids, void **state)
 {
     struct post *post = calloc(1, sizeof *post);
@@ -141,48 +145,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return begin_post(server->webhook, is_annotate, state);
 }
 
-/* ---- connections ---- */
-
-static struct occ_connection_ages ages_of(struct server *server)
-{
-    return (struct occ_connection_ages){server->connections, CONNECTIONS_MAX};
-}
-
-/* libmicrohttpd's callback signature. */
-static void on_connection(void *context, struct MHD_Connection *connection, void **place,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct server *server = context;
-    struct occ_connection_age *entry = *place;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (entry)
-            entry->fd = -1;
-        return;
-    }
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (info)
-        *place = occ_connection_ages_add(ages_of(server), info->connect_fd, occ_monotonic_ns());
-}
-
-/* libmicrohttpd's callback signature. */
-static void on_completed(void *context, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode why)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct occ_connection_age *entry = info ? info->socket_context : NULL;
-    struct post *post = *state;
-    (void)context;
-    (void)why;
-    if (entry)
-        entry->since_ns = occ_monotonic_ns();
-    if (post)
-        occ_admission_free(post->admission);
-    free(post);
-    *state = NULL;
-}
-
 /* ---- the certificate ---- */
 
 static int read_file(const char *path, char **ret_text, struct occ_error *err)
@@ -201,6 +163,13 @@ static void freep_key(char **text)
 
 static int start(struct server *server, struct occ_error *err)
 {
+    /* per_address: all API servers may come from one address */
+    static const struct occ_http_limits limits = {.connections = 64,
+                                                  .per_address = 32,
+                                                  .silence_s = 5,
+                                                  .memory_bytes = (size_t)32 * 1024,
+                                                  .release = release_post};
+    struct MHD_OptionItem watch[OCC_HTTP_OPTIONS];
     const struct occ_webhook_options *options = server->webhook->options;
     _cleanup_(occ_freep) char *certificate = NULL;
     _cleanup_(freep_key) char *key = NULL;
@@ -209,16 +178,13 @@ static int start(struct server *server, struct occ_error *err)
         status = read_file(options->key_file, &key, err);
     if (status != 0)
         return status;
-    occ_connection_ages_clear(ages_of(server));
+    occ_http_connections_init(&server->connections, &limits, MHD_get_connection_info, watch);
     int fd = fcntl(server->webhook->listening, F_DUPFD_CLOEXEC, 0); /* the library closes it */
     if (fd < 0)
         return occ_fail_errno(err, errno, "cannot copy the listening socket");
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_TLS, 0, NULL, NULL, on_request, server, MHD_OPTION_HTTPS_MEM_CERT,
-        certificate, MHD_OPTION_HTTPS_MEM_KEY, key, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT, PER_ADDRESS_MAX, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT,
-        SILENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES, MHD_OPTION_END);
+    server->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_TLS, 0, NULL, NULL, on_request, server,
+                                      MHD_OPTION_HTTPS_MEM_CERT, certificate, MHD_OPTION_HTTPS_MEM_KEY, key,
+                                      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_ARRAY, watch, MHD_OPTION_END);
     if (server->daemon)
         return 0;
     (void)close(fd);
@@ -348,8 +314,8 @@ void occ_webhook_serve(struct occ_webhook *webhook, const volatile sig_atomic_t 
         for (int i = 0; i < 2; i++)
             if (webhook->servers[i].daemon) {
                 (void)MHD_run(webhook->servers[i].daemon);
-                (void)occ_connection_ages_end(ages_of(&webhook->servers[i]), webhook->options->request_ns,
-                                              occ_monotonic_ns());
+                (void)occ_http_connections_end(&webhook->servers[i].connections,
+                                               webhook->options->request_ns);
             }
     }
 }

@@ -15,15 +15,12 @@
 #include "support/address.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
-#include "support/connection_ages.h"
+#include "support/http_connections.h"
 #include "support/log.h"
 
 #define SERVERS_MAX     (2 * (OCC_HTTP_PASSED_MAX + 2)) /* half of them serve an old certificate */
-#define CONNECTIONS_MAX 32u
-#define REQUEST_BYTES   ((size_t)16 * 1024)
-#define SILENCE_S       10u
+#define PER_ADDRESS_MAX 8u                              /* connections of one address to a TCP socket */
 #define REQUEST_NS      INT64_C(10000000000)
-#define PER_ADDRESS_MAX 8u /* connections of one address to a TCP socket */
 #define CACHE_NS        INT64_C(500000000)
 #define RELOAD_NS       INT64_C(10000000000)
 
@@ -60,7 +57,7 @@ struct server {
     /* for a server with an old certificate: time at which its last connections are closed; 0: it still
      * listens */
     int64_t ends_ns;
-    struct occ_connection_age connections[CONNECTIONS_MAX];
+    struct occ_http_connections connections;
     struct occ_http *http;
     bool is_unix, is_tls;
 };
@@ -178,44 +175,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return answer(connection, MHD_HTTP_NOT_FOUND, "text/plain", not_found, sizeof not_found - 1);
 }
 
-/* ---- deadlines ---- */
-
-static struct occ_connection_ages ages_of(struct server *server)
-{
-    return (struct occ_connection_ages){server->connections, CONNECTIONS_MAX};
-}
-
-/* libmicrohttpd's callback signature. */
-static void on_connection(void *context, struct MHD_Connection *connection, void **place,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct server *server = context;
-    struct occ_connection_age *entry = *place;
-    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (entry)
-            entry->fd = -1;
-        return;
-    }
-    const union MHD_ConnectionInfo *info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (info)
-        *place = occ_connection_ages_add(ages_of(server), info->connect_fd, occ_monotonic_ns());
-}
-
-/* libmicrohttpd's callback signature. */
-static void on_completed(void *context, struct MHD_Connection *connection, void **state,
-                         enum MHD_RequestTerminationCode why)
-{
-    (void)context;
-    (void)state;
-    (void)why;
-    const union MHD_ConnectionInfo *info =
-        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct occ_connection_age *entry = info ? info->socket_context : NULL;
-    if (entry)
-        entry->since_ns = occ_monotonic_ns();
-}
-
 /* ---- sockets ---- */
 
 /* The library stays loaded. */
@@ -238,18 +197,21 @@ static struct server *find_free(struct occ_http *http)
 
 static struct MHD_Daemon *start_library(struct server *server, const struct occ_tls *tls)
 {
+    const struct occ_http_limits limits = {.connections = 32,
+                                           .per_address = server->is_unix ? 0 : PER_ADDRESS_MAX,
+                                           .silence_s = 10,
+                                           .memory_bytes = (size_t)16 * 1024};
     char *const *pem = tls->text;
+    struct MHD_OptionItem watch[OCC_HTTP_OPTIONS];
     const struct MHD_OptionItem parts[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, pem[OCC_TLS_CERTIFICATE]},
                                            {MHD_OPTION_HTTPS_MEM_KEY, 0, pem[OCC_TLS_KEY]},
                                            {MHD_OPTION_HTTPS_MEM_TRUST, 0, pem[OCC_TLS_CLIENT_CA]},
                                            {MHD_OPTION_END, 0, NULL}};
-    return mhd.start_daemon(
-        MHD_USE_EPOLL | (server->is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
-        MHD_OPTION_ARRAY, parts + (server->is_tls ? 0 : 3), MHD_OPTION_LISTEN_SOCKET, server->listening,
-        MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        server->is_unix ? 0u : PER_ADDRESS_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
+    occ_http_connections_init(&server->connections, &limits, mhd.get_connection_info, watch);
+    return mhd.start_daemon(MHD_USE_EPOLL | (server->is_tls ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request,
+                            server, MHD_OPTION_ARRAY, parts + (server->is_tls ? 0 : 3),
+                            MHD_OPTION_LISTEN_SOCKET, server->listening, MHD_OPTION_ARRAY, watch,
+                            MHD_OPTION_END);
 }
 
 /* Takes over fd. */
@@ -259,7 +221,6 @@ static int start_server(struct server *server, int fd, bool is_unix, const struc
     struct occ_http *http = server->http;
     *server = (struct server){
         .http = http, .listening = fd, .is_unix = is_unix, .is_tls = !is_unix && tls->text[OCC_TLS_KEY]};
-    occ_connection_ages_clear(ages_of(server));
     int status = mhd.run ? 0 : open_library(err);
     if (status == 0 && !(server->daemon = start_library(server, tls)))
         status = occ_fail(err, OCC_E_IO, "cannot start the HTTP server");
@@ -476,8 +437,7 @@ static uint64_t run_server(struct server *server)
     unsigned before = connections_of(server);
     unsigned MHD_LONG_LONG wait_ms = UINT64_MAX;
     (void)mhd.run(server->daemon);
-    uint64_t deadline_ms =
-        occ_connection_ages_end(ages_of(server), server->http->request_ns, occ_monotonic_ns());
+    uint64_t deadline_ms = occ_http_connections_end(&server->connections, server->http->request_ns);
     if (connections_of(server) < before)
         return 0;
     return mhd.get_timeout(server->daemon, &wait_ms) == MHD_YES && wait_ms < deadline_ms ? wait_ms
