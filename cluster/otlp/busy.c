@@ -9,7 +9,7 @@
 
 #include "cluster/ask/tables.h"
 #include "collect.h"
-#include "store/codec/columns.h"
+#include "store/chunks.h"
 #include "store/store.h"
 #include "support/array.h"
 #include "support/clock.h"
@@ -33,12 +33,6 @@ static const char read_gpus[] =
                   "d.uuid "
                   "IS NOT NULL GROUP BY d.device_id";
 enum { DEVICE, GPU, MODEL, IS_KNOWN };
-
-/* Packed launches of a GPU, ?3, in that time. */
-static const char read_chunks[] =
-    "SELECT d.data FROM stored_chunk c LEFT JOIN stored_chunk_data d USING(chunk_id) JOIN stored_run r "
-    "USING(run_id) WHERE c.device_id = ?3 AND c.last_end_ns > ?1 AND c.first_start_ns < ?2 AND r.source_hash "
-    "IS NULL AND r.time_base IS NOT 'unknown'";
 
 /* A GPU in a history. */
 struct source {
@@ -72,15 +66,12 @@ struct busy {
 
 /* ---- the GPUs of histories ---- */
 
-static bool prepare(sqlite3 *db, const char *sql, int64_t from_ns, int64_t until_ns, int64_t device,
-                    sqlite3_stmt **ret_stmt)
+static bool prepare(sqlite3 *db, int64_t from_ns, int64_t until_ns, sqlite3_stmt **ret_stmt)
 {
-    if (sqlite3_prepare_v2(db, sql, -1, ret_stmt, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v2(db, read_gpus, -1, ret_stmt, NULL) != SQLITE_OK)
         return false;
     (void)sqlite3_bind_int64(*ret_stmt, 1, from_ns);
     (void)sqlite3_bind_int64(*ret_stmt, 2, until_ns);
-    if (sqlite3_bind_parameter_count(*ret_stmt) > 2)
-        (void)sqlite3_bind_int64(*ret_stmt, 3, device);
     return true;
 }
 
@@ -118,7 +109,7 @@ static bool add_gpus(struct busy *b, sqlite3 *db)
     sqlite3_stmt *stmt = NULL;
     int code = SQLITE_ERROR;
     if (sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
-        prepare(db, read_gpus, b->from_ns, b->until_ns, 0, &stmt))
+        prepare(db, b->from_ns, b->until_ns, &stmt))
         while ((code = sqlite3_step(stmt)) == SQLITE_ROW && add_source(b, db, stmt))
             ;
     (void)sqlite3_finalize(stmt);
@@ -161,18 +152,15 @@ static void shorten(struct busy *b)
     }
 }
 
-/* Adds the launches of a chunk. False: the chunk is damaged, or too many launches. */
-static bool add_chunk(struct busy *b, const void *data, size_t bytes)
+/* Adds the launches of a chunk. False: too many launches. */
+static bool add_chunk(void *context, const struct occ_columns *c)
 {
-    struct occ_columns c;
-    if (!data || occ_columns_decode(b->decoder, data, bytes,
-                                    OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns), &c) != 0)
-        return false;
-    if (!occ_grow((void **)&b->launches, &b->launches_allocated, b->n_launches + c.n, LAUNCHES_MAX,
+    struct busy *b = context;
+    if (!occ_grow((void **)&b->launches, &b->launches_allocated, b->n_launches + c->n, LAUNCHES_MAX,
                   sizeof *b->launches))
         return false;
-    for (uint32_t i = 0; i < c.n; i++) {
-        int64_t start_ns = (int64_t)c.start_ns[i], end_ns = (int64_t)(c.start_ns[i] + c.duration_ns[i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        int64_t start_ns = (int64_t)c->start_ns[i], end_ns = (int64_t)(c->start_ns[i] + c->duration_ns[i]);
         if (start_ns < b->until_ns && end_ns > b->until_ns - b->window_ns)
             b->launches[b->n_launches++] = (struct launch){start_ns, end_ns};
     }
@@ -180,16 +168,16 @@ static bool add_chunk(struct busy *b, const void *data, size_t bytes)
     return true;
 }
 
+/* False: the history is damaged, or too many launches. */
 static bool add_launches(struct busy *b, const struct source *source)
 {
-    sqlite3_stmt *stmt = NULL;
-    int code = SQLITE_ERROR;
-    if (prepare(source->db, read_chunks, b->from_ns, b->until_ns, source->device, &stmt))
-        while ((code = sqlite3_step(stmt)) == SQLITE_ROW &&
-               add_chunk(b, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0)))
-            ;
-    (void)sqlite3_finalize(stmt);
-    return code == SQLITE_DONE;
+    const struct occ_chunks_question question = {.kind = OCC_CHUNKS_OF_DEVICE,
+                                                 .id = source->device,
+                                                 .from_ns = b->from_ns,
+                                                 .until_ns = b->until_ns,
+                                                 .columns =
+                                                     OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns)};
+    return occ_chunks_visit(source->db, b->decoder, &question, add_chunk, b, NULL) == 0;
 }
 
 static int compare_starts(const void *a_, const void *b_)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/codec/columns.h"
+#include "store/chunks.h"
 #include "support/array.h"
 #include "support/map.h"
 #include "support/text.h"
@@ -16,12 +16,9 @@
 #define ROWS_MAX  100000 /* configurations with ranges in a run's minute */
 
 #define CAUSE_COLUMN(NAME, id, text) ", cause_" id
-enum statement { HAS_RANGES, CHUNKS, RANGE, CAUSES, N_STATEMENTS };
+enum statement { HAS_RANGES, RANGE, CAUSES, N_STATEMENTS };
 static const char *const statements[N_STATEMENTS] = {
     [HAS_RANGES] = "SELECT EXISTS(SELECT 1 FROM stored_range WHERE run_id = ?)",
-    [CHUNKS] =
-        "SELECT d.data FROM stored_chunk c LEFT JOIN stored_chunk_data d USING(chunk_id) WHERE c.run_id "
-        "= ? AND c.last_start_ns >= ? AND c.first_start_ns < ?",
     [RANGE] = "SELECT path, phase = 'backward' FROM stored_range WHERE run_id = ? AND range_id = ?",
     [CAUSES] = "SELECT expected_elapsed_low IS NOT NULL" OCC_CAUSES(
         CAUSE_COLUMN) " FROM stored_launch_config WHERE config_id = ?",
@@ -32,6 +29,7 @@ struct row {
 };
 
 struct occ_layers {
+    sqlite3 *db;
     sqlite3_stmt *statements[N_STATEMENTS];
     struct row *rows; /* sorted by configuration and range */
     size_t n, allocated;
@@ -44,7 +42,7 @@ int occ_layers_open(sqlite3 *db, struct occ_layers **ret_layers, struct occ_erro
 {
     struct occ_layers *l = calloc(1, sizeof *l);
     if (l)
-        l->decoder = occ_columns_decoder_new();
+        *l = (struct occ_layers){.db = db, .decoder = occ_columns_decoder_new()};
     int rc = l && l->decoder ? 0 : occ_no_memory(err);
     for (int i = 0; i < N_STATEMENTS && rc == 0; i++)
         if (sqlite3_prepare_v2(db, statements[i], -1, &l->statements[i], NULL) != SQLITE_OK)
@@ -94,36 +92,35 @@ static int compare(const void *a_, const void *b_)
                                   : (a->range > b->range) - (a->range < b->range);
 }
 
-/* Adds the launches of a chunk. False: it is damaged, or too many rows. */
-static bool add_chunk(struct occ_layers *l, sqlite3_stmt *chunk, int64_t minute, int64_t *launches_left)
+/* A run's minute that is read. */
+struct reading {
+    struct occ_layers *layers;
+    int64_t minute, *launches_left;
+};
+
+/* Adds the launches of a chunk. False: too many rows, or no launches are left. */
+static bool add_chunk(void *context, const struct occ_columns *c)
 {
-    struct occ_columns c;
-    const void *data = sqlite3_column_blob(chunk, 0);
-    const uint32_t wanted = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns) |
-                            OCC_COLUMN_BIT(range);
-    if (!data ||
-        occ_columns_decode(l->decoder, data, (size_t)sqlite3_column_bytes(chunk, 0), wanted, &c) != 0)
-        return false;
-    *launches_left -= c.n;
-    for (uint32_t i = 0; i < c.n; i++)
-        if ((int64_t)(c.start_ns[i] / MINUTE_NS) == minute &&
-            !add_launch(l, (int64_t)c.config[i], (int64_t)c.range[i], (int64_t)c.duration_ns[i]))
+    const struct reading *r = context;
+    *r->launches_left -= c->n;
+    for (uint32_t i = 0; i < c->n; i++)
+        if ((int64_t)(c->start_ns[i] / MINUTE_NS) == r->minute &&
+            !add_launch(r->layers, (int64_t)c->config[i], (int64_t)c->range[i], (int64_t)c->duration_ns[i]))
             return false;
-    return true;
+    return *r->launches_left > 0;
 }
 
 static void read_chunks(struct occ_layers *l, int64_t minute, int64_t run, int64_t *launches_left)
 {
-    sqlite3_stmt *stmt = l->statements[CHUNKS];
-    int code = SQLITE_ROW;
-    (void)sqlite3_bind_int64(stmt, 1, run);
-    (void)sqlite3_bind_int64(stmt, 2, minute * (int64_t)MINUTE_NS);
-    (void)sqlite3_bind_int64(stmt, 3, (minute + 1) * (int64_t)MINUTE_NS);
-    while (*launches_left > 0 && (code = sqlite3_step(stmt)) == SQLITE_ROW &&
-           add_chunk(l, stmt, minute, launches_left))
-        ;
-    (void)sqlite3_reset(stmt);
-    if (code != SQLITE_DONE)
+    struct reading reading = {l, minute, launches_left};
+    const struct occ_chunks_question question = {.kind = OCC_CHUNKS_OF_RUN,
+                                                 .id = run,
+                                                 .from_ns = minute * (int64_t)MINUTE_NS,
+                                                 .until_ns = (minute + 1) * (int64_t)MINUTE_NS,
+                                                 .columns =
+                                                     OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(start_ns) |
+                                                     OCC_COLUMN_BIT(duration_ns) | OCC_COLUMN_BIT(range)};
+    if (*launches_left <= 0 || occ_chunks_visit(l->db, l->decoder, &question, add_chunk, &reading, NULL) != 0)
         l->n = 0;
     if (l->n > 0)
         qsort(l->rows, l->n, sizeof *l->rows, compare);

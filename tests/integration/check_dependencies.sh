@@ -23,7 +23,7 @@ cli/sides: cli cli/history cli/kernels compare explain names store support
 cli/trend: cli cli/history compare draw store support
 cluster: cluster/ask cluster/otlp cluster/seen config occupancy schema store store/codec support
 cluster/ask: names occupancy schema store store/codec store/query support
-cluster/otlp: cluster/ask cluster/seen occupancy store store/codec support
+cluster/otlp: cluster/ask cluster/seen occupancy store support
 cluster/seen: support
 cluster/webhook: support
 compare: support
