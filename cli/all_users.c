@@ -68,8 +68,7 @@ static int find(const char *directory, struct cli_owners *found, struct occ_erro
                : occ_fail(err, OCC_E_NOT_FOUND, "there is no history that you may read below %s", directory);
 }
 
-/* Joins exit statuses of owners: a failure or wrong usage has priority, then any answer. */
-static int join(int result, int status)
+int cli_join_owners(int result, int status)
 {
     bool is_settled = result == CLI_EXIT_FAILURE || result == CLI_EXIT_USAGE;
     return is_settled || status == CLI_EXIT_NOTHING ? result : status;
@@ -82,6 +81,14 @@ static void print_heading(const char *owner, bool is_first)
         (void)printf("%s%s\n", is_first ? "" : "\n", text);
     else
         cli_screen_lose_text();
+}
+
+void cli_note_closed(const struct cli_command *command, const struct cli_args *args,
+                     const struct cli_owners *owners)
+{
+    if (owners->closed > 0)
+        cli_note(command, "%zu owner%s left out: you may not read what is below %s", owners->closed,
+                 owners->closed == 1 ? " is" : "s are", args->all_users);
 }
 
 void cli_speak_of(const struct cli_output *output, const char *owner)
@@ -108,7 +115,7 @@ static int run_each(const struct cli_command *command, struct cli_args *args, co
     for (size_t i = 0; i < found->n; i++) {
         if (!command->merges_owners)
             print_heading(found->list[i].name, i == 0);
-        result = join(result, run_one(command, args, &found->list[i]));
+        result = cli_join_owners(result, run_one(command, args, &found->list[i]));
     }
     cli_notes_of(NULL);
     return result;
@@ -159,8 +166,6 @@ int cli_run_for_all(const struct cli_command *command, struct cli_args *args)
     if (command->run_all)
         return command->run_all(command, args, &found);
     int result = (command->merges_owners ? run_merged : run_each)(command, args, &found);
-    if (found.closed > 0)
-        cli_note(command, "%zu owner%s left out: you may not read what is below %s", found.closed,
-                 found.closed == 1 ? " is" : "s are", args->all_users);
+    cli_note_closed(command, args, &found);
     return result;
 }

@@ -152,6 +152,7 @@ int diff_answer(const struct sides *sides, bool force, struct diff_report *repor
                 struct diff_line **ret_lines, struct occ_error *err)
 {
     report->diff = &sides->diff;
+    report->aligned = sides->aligned;
     for (int i = 0; i < DIFF_SIDES; i++) {
         report->side[i] = sides->side[i].facts;
         report->side[i].runs = sides->diff.by_minutes ? 0 : sides->diff.runs[i];

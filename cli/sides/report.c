@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "cli/json.h"
 #include "cli/screen.h"
@@ -200,11 +201,35 @@ static void row_json(struct occ_json *json, const char *key, const struct cli_co
     occ_json_close(json);
 }
 
+static void add_aligned(const struct diff_report *r, const char *what, const char *name, const char *option,
+                        char text[DIFF_KERNELS_BYTES])
+{
+    char shown[160];
+    if (!name)
+        return;
+    (void)snprintf(shown, sizeof shown, "%.156s", name);
+    occ_text_sanitise(shown); /* the end may be a part of a character */
+    for (char *at = shown; r->is_markdown && (at = strchr(at, '`')) != NULL;)
+        *at = '\'';
+    occ_text_append(text, DIFF_KERNELS_BYTES, "; ",
+                    r->is_markdown ? "both sides are %s `%s`: %s is another kernel in the other history"
+                                   : "both sides are %s %s: %s is another kernel in the other history",
+                    what, shown, option);
+}
+
+const char *diff_kernels_note(const struct diff_report *r, char text[DIFF_KERNELS_BYTES])
+{
+    text[0] = '\0';
+    add_aligned(r, "of", r->aligned.kernel, "--kernel", text);
+    add_aligned(r, "without", r->aligned.exclude, "--exclude", text);
+    return text;
+}
+
 void diff_json(struct occ_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
     _cleanup_(occ_freep) struct diff_group_line *groups = diff_make_group_lines(r);
     struct diff_summary summary, per_run;
-    char note[DIFF_NOTE_BYTES];
+    char note[DIFF_NOTE_BYTES], kernels[DIFF_KERNELS_BYTES];
     diff_sum_up_runs(r->diff, r->floor, r->min_share, &per_run);
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     row_json(json, "a", side_columns, &r->side[DIFF_A]);
@@ -212,6 +237,8 @@ void diff_json(struct occ_json *json, const struct diff_report *r, const struct 
     occ_json_string(json, "not_comparable", r->incomparable);
     (void)diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note);
     occ_json_string(json, "devices_note", note[0] ? note : NULL);
+    (void)diff_kernels_note(r, kernels);
+    occ_json_string(json, "kernels_note", kernels[0] ? kernels : NULL);
     occ_json_string(json, "replicates",
                     r->diff->by_runs      ? "runs"
                     : r->diff->by_minutes ? "minutes"

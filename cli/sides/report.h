@@ -60,17 +60,28 @@ enum { DIFF_NOTE_BYTES = 320 };
 const char *diff_devices_note(const struct diff_facts *a, const struct diff_facts *b,
                               char text[DIFF_NOTE_BYTES]);
 
+/* Names in the driver of the kernels that --kernel and --exclude mean on both sides, where their texts mean
+ * others in the other history; NULL: the texts count. */
+struct diff_aligned {
+    const char *kernel, *exclude;
+};
+
 struct diff_report {
     const struct diff *diff;
     struct diff_facts side[DIFF_SIDES];
     double floor, min_share;
-    size_t shown;              /* maximum number of printed rows */
-    bool all_rows;             /* also rows that do not matter; see diff_row_matters() */
-    bool is_markdown;          /* names in sentences are code, so that none is a link, a mention or a tag */
-    struct diff_levels levels; /* set by diff_answer() */
-    struct diff_layers layers; /* set by diff_answer() */
-    const char *incomparable;  /* reason, if the comparison was forced; NULL: comparable */
+    size_t shown;                /* maximum number of printed rows */
+    bool all_rows;               /* also rows that do not matter; see diff_row_matters() */
+    bool is_markdown;            /* names in sentences are code, so that none is a link, a mention or a tag */
+    struct diff_levels levels;   /* set by diff_answer() */
+    struct diff_layers layers;   /* set by diff_answer() */
+    const char *incomparable;    /* reason, if the comparison was forced; NULL: comparable */
+    struct diff_aligned aligned; /* set by diff_answer() */
 };
+
+/* Writes what diff_report.aligned means, without a stop at the end; "": nothing. Returns `text`. */
+enum { DIFF_KERNELS_BYTES = 480 };
+const char *diff_kernels_note(const struct diff_report *report, char text[DIFF_KERNELS_BYTES]);
 
 static inline void diff_report_done(struct diff_report *report)
 {

@@ -1,6 +1,5 @@
 /* The operands of a comparison, and the source of a side: a history or the cluster's warehouse; see sides.h.
  * One thread. */
-#include <sqlite3.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,7 +7,6 @@
 #include "cli/history/known.h"
 #include "sides.h"
 #include "support/clock.h"
-#include "support/map.h"
 #include "support/text.h"
 
 /* ---- words ---- */
@@ -147,82 +145,8 @@ int side_open(const struct sides *sides, struct side *side, struct occ_error *er
     int status = sides->cluster ? ask_cluster(sides, side, err)
                                 : cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
     if (status == 0 && side->alone && !history_has_label(side->store, side->alone))
-        return occ_fail(err, OCC_E_USAGE, "%.48s: no run, label or file%s", side->alone,
-                        history_known_text(side->store, side->alone, known));
+        return occ_fail(err, sides->is_of_owner ? OCC_E_NOT_FOUND : OCC_E_USAGE,
+                        "%.48s: no run, label or file%s", side->alone,
+                        sides->is_of_owner ? "" : history_known_text(side->store, side->alone, known));
     return status == 0 ? kernel_names_load(side->store, NULL, &side->names, err) : status;
-}
-
-/* ---- one kernel of two histories ---- */
-
-/* Returns the kernel with this name in the driver; 0: there is none, or the history cannot be read. */
-static int64_t kernel_of(const struct side *side, const char *name)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t id = 0;
-    if (sqlite3_prepare_v2(occ_store_sqlite(side->store),
-                           "SELECT kernel_id FROM kernel WHERE kernel_mangled = ?", -1, &stmt,
-                           NULL) == SQLITE_OK &&
-        sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
-        id = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return id;
-}
-
-/* Returns the kernel's name in the driver, which the side owns; NULL: no memory, or it cannot be read. */
-static const char *name_of(struct side *side, int64_t id)
-{
-    sqlite3_stmt *stmt = NULL;
-    const char *name = NULL;
-    if (sqlite3_prepare_v2(occ_store_sqlite(side->store),
-                           "SELECT kernel_mangled FROM kernel WHERE kernel_id = ?", -1, &stmt,
-                           NULL) == SQLITE_OK &&
-        sqlite3_bind_int64(stmt, 1, id) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW &&
-        sqlite3_column_text(stmt, 0))
-        name = occ_arena_copy(&side->texts, (const char *)sqlite3_column_text(stmt, 0));
-    (void)sqlite3_finalize(stmt);
-    return name;
-}
-
-/* Sets the number of the kernel that the side's text chooses, if it chooses one, and whether `name`, if there
- * is one, is a chosen kernel's. */
-static int choose(const struct side *side, const char *name, int64_t *ret_id, bool *ret_has_name,
-                  struct occ_error *err)
-{
-    const struct occ_filter filter = {.kernel_regex = side->filter.kernel_regex};
-    struct occ_map kernels = {0};
-    int64_t named = name ? kernel_of(side, name) : 0;
-    int status = occ_store_choose_kernels(side->store, &filter, &kernels, err);
-    *ret_has_name = named > 0 && occ_map_get(&kernels, (uint64_t)named) != OCC_MAP_NONE;
-    *ret_id = 0;
-    for (uint32_t i = 0; i < kernels.capacity && kernels.used == 1; i++)
-        if (kernels.values[i] != OCC_MAP_NONE)
-            *ret_id = (int64_t)kernels.keys[i];
-    occ_map_free(&kernels);
-    return status;
-}
-
-/* Applies the kernel that the text of `from` chooses to `to`, if `to` has it and its text chooses others. */
-static int align(struct side *from, struct side *to, const char **ret_name, struct occ_error *err)
-{
-    int64_t id = 0, other = 0;
-    bool is_same = false;
-    int status = choose(from, NULL, &id, &is_same, err);
-    const char *name = status == 0 && id > 0 ? name_of(from, id) : NULL;
-    if (!name || kernel_of(to, name) == 0)
-        return from->texts.failed ? occ_no_memory(err) : status;
-    status = choose(to, name, &other, &is_same, err);
-    if (status == 0 && !is_same)
-        *ret_name = from->filter.kernel_regex = to->filter.kernel_regex = name;
-    return status;
-}
-
-int sides_align_kernel(struct sides *sides, struct occ_error *err)
-{
-    struct side *a = &sides->side[DIFF_A], *b = &sides->side[DIFF_B];
-    if (sides->cluster || !a->text || !b->filter.kernel_regex || a->where.db == b->where.db)
-        return 0;
-    int status = side_open(sides, b, err);
-    status = status == 0 ? side_open(sides, a, err) : status;
-    status = status == 0 ? align(a, b, &sides->aligned, err) : status;
-    return status == 0 && !sides->aligned ? align(b, a, &sides->aligned, err) : status;
 }

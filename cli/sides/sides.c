@@ -282,7 +282,7 @@ static int fill_blocks(struct sides *sides, uint32_t which, struct occ_error *er
 
 int sides_compare(struct sides *sides, struct occ_error *err)
 {
-    int status = sides_align_kernel(sides, err);
+    int status = sides_align_kernels(sides, err);
     status = status == 0 ? read_side(sides, DIFF_B, err) : status;
     if (status == 0 && sides->side[DIFF_A].text)
         status = read_side(sides, DIFF_A, err);

@@ -45,8 +45,9 @@ struct sides {
      * cluster */
     const struct history_args *cluster;
     const struct cli_command *command; /* the command, if `cluster` is set */
-    const char *aligned; /* set by sides_align_kernel(): the kernel that both sides compare; NULL: as asked */
-    bool by_range;       /* compares a kernel's launches separately for each range */
+    struct diff_aligned aligned;       /* set by sides_align_kernels(); the names are the sides' */
+    bool is_of_owner; /* of one of many histories: a label that it lacks is OCC_E_NOT_FOUND, no wrong usage */
+    bool by_range;    /* compares a kernel's launches separately for each range */
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
@@ -59,9 +60,11 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
 /* Opens the side's history or warehouse; sets store and names. Does nothing for an open side. */
 int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
 
-/* Printed words may have a number of one history ("SGEMM 64x64 #5"). If --kernel chooses one kernel on a
- * side, and others on a side that has it, too, both sides compare that kernel. sides_compare() calls it. */
-int sides_align_kernel(struct sides *sides, struct occ_error *err);
+/* Printed words may have a number of one history ("SGEMM 64x64 #5"). If --kernel or --exclude means one
+ * kernel in a history, and others in a history that has it, too, both sides take the name of that kernel.
+ * OCC_E_USAGE: the text means different kernels, and none of them is that kernel. sides_compare() calls it.
+ */
+int sides_align_kernels(struct sides *sides, struct occ_error *err);
 
 /* True for options that choose launches of both sides: --kernel and --exclude. */
 bool sides_take(const struct cli_option *option);

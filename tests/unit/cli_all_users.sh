@@ -75,6 +75,23 @@ for command in top launches; do
     check "$command: words" test "$(grep -cE '^u[12] +convolution 128x64$' "$work/out")" -eq 2
 done
 
+# ---- diff: an answer for each owner who has both sides
+
+ask diff run:1 run:2 --force
+check "diff: status" test $status -eq 0
+check "diff: a name above each answer" test "$(grep -cxE 'u1000|pod-7' "$work/out")" -eq 2
+check "diff: two answers" test "$(grep -c '^A: run 1' "$work/out")" -eq 2
+ask diff "user:nobody-$$" run:2
+check "diff: no owner has both" test $status -eq 3
+check "diff: no heading without an answer" test ! -s "$work/out"
+check "diff: two owners as files" grep -q "occq diff $work/all/pod-7/history.db $work/all/u1000/history.db" "$work/err"
+ask diff "no such label" run:2
+check "diff: a label that nobody has" test $status -eq 3
+ask diff "$work/all/u1000/history.db" run:2
+check "diff: a file is no side of all owners" test $status -eq 2
+ask diff run:1 run:2 --json
+check "diff: no JSON of all owners" test $status -eq 2
+
 # ---- the order of the command, over all owners
 
 ask runs --json

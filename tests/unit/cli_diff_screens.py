@@ -100,17 +100,32 @@ def check_markdown():
         check(text.encode("utf-8", "replace") and "\ufffd" not in text, "a part of a character")
 
 
+def pairs(*arguments):
+    rows = json.loads(occq("diff", *arguments, "--json", "--force"))["kernels"]
+    return sorted((row["kernel_mangled_a"], row["kernel_mangled_b"]) for row in rows)
+
+
 def check_numbered_words():
-    """A number in words is of one history: the other one compares the same kernel."""
-    names = ["volta_sgemm_64x64_" + letter * 20 for letter in "ab"]
-    for history, order in (("one.db", names), ("two.db", names[::-1])):
+    """A number in words is of one history: the other one compares, or leaves out, the same kernel."""
+    names = ["volta_sgemm_64x64_" + letter * 20 for letter in "abc"]
+    for history, order in (("one.db", names[:2]), ("two.db", names[1::-1]), ("three.db", names[2:])):
         record("x", 90, [(name, 1000, 50) for name in order])
         occq("import", "--label", "x", "trace.json", "-d", history)
-    sides = ("one.db", "two.db", "--kernel", "SGEMM 64x64 #1")
-    rows = json.loads(occq("diff", *sides, "--json", "--force"))["kernels"]
-    check([(row["kernel_mangled_a"], row["kernel_mangled_b"]) for row in rows] == [(names[0], names[0])], f"kernels: {rows}")
-    note = subprocess.run([OCCQ, "diff", *sides], env=environment, capture_output=True, text=True, timeout=60).stderr
-    check(names[0] in note, f"no note: {note}")
+    for option, kernel in (("--kernel", names[0]), ("--exclude", names[1])):
+        sides = ("one.db", "two.db", option, "SGEMM 64x64 #1")
+        check(pairs(*sides) == [(kernel, kernel)], f"kernels of {option}: {pairs(*sides)}")
+        note = subprocess.run([OCCQ, "diff", *sides], env=environment, capture_output=True, text=True, timeout=60).stderr
+        document = json.loads(occq("diff", *sides, "--json"))
+        for where, text in (("stderr", note), ("json", document.get("kernels_note") or ""),
+                            ("markdown", occq("diff", *sides, "--markdown")), ("page", occq("report", "--diff", *sides))):
+            check(f"{option} is another kernel in the other history" in text and names[0] in text, f"{option}, {where}: {text}")
+        one = ("one.db", "one.db", *sides[2:])
+        check("another kernel" not in occq("report", "--diff", *one), "a note without another history")
+        check("1 run is on both sides" in occq("report", "--diff", *one), "no note about runs of both sides")
+        refused = subprocess.run([OCCQ, "diff", "one.db", "three.db", *sides[2:]], env=environment, capture_output=True,
+                                 text=True, timeout=60)
+        check(refused.returncode == 2 and names[0] in refused.stderr and names[2] in refused.stderr,
+              f"a number that means two kernels: {refused.returncode} {refused.stdout} {refused.stderr}")
 
 
 check_numbered_words()

@@ -25,6 +25,11 @@ static int run(const struct cli_command *command, const void *arguments)
     return diff_run(command, arguments, print);
 }
 
+static int run_all(const struct cli_command *command, const void *arguments, const struct cli_owners *owners)
+{
+    return diff_run_owners(command, arguments, owners, print);
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     const struct diff_args *args = arguments;
@@ -37,6 +42,7 @@ static int check(void *arguments, struct occ_error *err)
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTIONS_CLUSTER,
+    DIFF_OPTION_ALL_USERS,
     DIFF_OPTION_BY,
     CLI_OPTION_KERNEL,
     CLI_OPTION_EXCLUDE,
@@ -74,9 +80,9 @@ const struct cli_command cli_diff = {
         "repeated blocks), families of kernels, and kernels with 1 % of the time. A group is SLOWER or "
         "FASTER if the time of a launch, pooled over its launch configurations, changed by more than the "
         "floor, also in relation to all other kernels, with a chance of at most 5 % for any false verdict "
-         "among layers, families or kernels (Holm), and of 1 % for the total. A row is a kernel in a layer; "
-         "rows are printed if they are worse or better, or have another launch configuration and 1 % of the "
-         "time; --rows prints all.\n\n"
+        "among layers, families or kernels (Holm), and of 1 % for the total. A row is a kernel in a layer; "
+        "rows are printed if they are worse or better, or have another launch configuration and 1 % of the "
+        "time; --rows prints all.\n\n"
         "The verdict of a row is about the time of a launch. It is worse or better if the 95 % confidence "
         "interval of the ratio lies beyond the floor, the false discovery rate over all kernels "
         "(Benjamini-Hochberg) is at most 5 %, and the kernel has 1 % of the time; same, if the interval lies "
@@ -95,6 +101,9 @@ const struct cli_command cli_diff = {
         "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are measured values "
         "if both sides of a kernel have them, else expected values of both. diff extrapolates measured "
         "launches to a whole side; its waste can differ from the waste of 'occq top'.\n\n"
+        "A number in the words of a kernel ('SGEMM 64x64 #5') is of one history. If --kernel or --exclude "
+        "means other kernels in the history of the other side, both sides take the kernel that it means in "
+        "A, else in B, and a note names it.\n\n"
         "The devices of a side count together; gpu:ID on both sides compares one. A sentence follows the "
         "sides if they ran on different GPUs of one model, or spread their launches differently over the "
         "same ones: a difference may then come from the GPUs.\n\n"
@@ -113,4 +122,5 @@ const struct cli_command cli_diff = {
     CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE),
     .check = check,
     .run = run,
+    .run_all = run_all,
 };

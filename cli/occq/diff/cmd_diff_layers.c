@@ -89,6 +89,11 @@ static int run(const struct cli_command *command, const void *arguments)
     return diff_run(command, arguments, print);
 }
 
+static int run_all(const struct cli_command *command, const void *arguments, const struct cli_owners *owners)
+{
+    return diff_run_owners(command, arguments, owners, print);
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     const struct diff_args *args = arguments;
@@ -100,10 +105,15 @@ static int check(void *arguments, struct occ_error *err)
 }
 
 static const struct cli_option options[] = {
-    CLI_OPTION_DB,     DIFF_OPTION_BY,
-    CLI_OPTION_KERNEL, CLI_OPTION_EXCLUDE,
-    DIFF_OPTION_FLOOR, DIFF_OPTION_MIN_TIME,
-    DIFF_OPTION_FORCE, CLI_OPTION_NUMBER("at most N rows (default 11, which fit on a screen)"),
+    CLI_OPTION_DB,
+    DIFF_OPTION_ALL_USERS,
+    DIFF_OPTION_BY,
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_EXCLUDE,
+    DIFF_OPTION_FLOOR,
+    DIFF_OPTION_MIN_TIME,
+    DIFF_OPTION_FORCE,
+    CLI_OPTION_NUMBER("at most N rows (default 11, which fit on a screen)"),
     CLI_OPTIONS_LIST,
 };
 
@@ -132,4 +142,5 @@ const struct cli_command cli_diff_layers = {
              .min_share = DIFF_MIN_SHARE),
     .check = check,
     .run = run,
+    .run_all = run_all,
 };

@@ -23,6 +23,18 @@ typedef int diff_printer(const struct cli_command *command, const struct diff_ar
                          struct occ_error *err);
 /* Compares the sides and prints the answer. Returns the exit status. */
 int diff_run(const struct cli_command *command, const struct diff_args *args, diff_printer *print);
+
+/* One of many owners; its name is printed above an answer, after an empty line unless it is the first. */
+struct diff_owner {
+    const char *name;
+    bool is_first;
+};
+/* The same for the history of an owner; NULL: of no owner. A label that the owner lacks is no wrong usage. */
+int diff_run_of(const struct cli_command *command, const struct diff_args *args, diff_printer *print,
+                const struct diff_owner *owner);
+/* The same for all owners: prints an answer for each that has both sides. */
+int diff_run_owners(const struct cli_command *command, const struct diff_args *args,
+                    const struct cli_owners *owners, diff_printer *print);
 /* Checks the options of all forms. */
 int diff_check(struct diff_args *args, struct occ_error *err);
 void diff_print_json(const struct diff_report *report, const struct diff_line *lines);
@@ -36,6 +48,7 @@ extern const char *const diff_by_words[];
     CLI_OPTION(0, "by", CLI_WORD, struct diff_args, by, "WHAT",                                              \
                "kernel (default) or layer (the ranges as a tree, equal siblings in one row)",                \
                .words = diff_by_words)
+#define DIFF_OPTION_ALL_USERS CLI_OPTION_OF_ALL_USERS("text, an answer for each owner who has both sides")
 #define DIFF_OPTION_FLOOR                                                                                    \
     CLI_OPTION(                                                                                              \
         0, "floor", CLI_PERCENT, struct diff_args, floor, "PCT",                                             \

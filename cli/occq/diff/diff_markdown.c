@@ -76,7 +76,7 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
 int diff_print_markdown(const struct diff_report *r, const struct diff_line *lines, struct occ_error *err)
 {
     struct diff_summary summary;
-    char note[DIFF_NOTE_BYTES];
+    char note[DIFF_NOTE_BYTES], kernels[DIFF_KERNELS_BYTES];
     diff_sum_up_runs(r->diff, r->floor, r->min_share, &summary);
     (void)fprintf(cli_out(), "### GPU kernels: %s\n", diff_headline(r));
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
@@ -92,6 +92,8 @@ int diff_print_markdown(const struct diff_report *r, const struct diff_line *lin
     }
     if (diff_devices_note(&r->side[DIFF_A], &r->side[DIFF_B], note)[0])
         (void)fprintf(cli_out(), "\n%s\n", note);
+    if (diff_kernels_note(r, kernels)[0])
+        (void)fprintf(cli_out(), "\nNote: %s.\n", kernels);
     if (r->incomparable)
         (void)fprintf(cli_out(), "\n**Not comparable: %s.**\n", r->incomparable);
     (void)fprintf(cli_out(), "\n%s\n\n", diff_caveat(r->diff));

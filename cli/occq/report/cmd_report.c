@@ -282,6 +282,7 @@ static int write_file(const struct report_args *args, struct source *s, struct o
     r->diff = args->diff ? &s->diff : NULL;
     r->diff_lines = s->diff_lines;
     r->diff_groups = s->diff_groups;
+    r->shared_runs = args->diff ? sides_shared_runs(&s->sides) : 0;
     int status = cli_file_open(args->output, &output, err);
     if (status != 0)
         return status;

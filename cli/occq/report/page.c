@@ -208,7 +208,7 @@ static void put_diff(FILE *out, const struct report *r)
 {
     const struct diff_report *diff = r->diff;
     struct cli_selection columns;
-    char side[DIFF_SIDES][DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES];
+    char side[DIFF_SIDES][DIFF_SIDE_BYTES], note[DIFF_NOTE_BYTES], kernels[DIFF_KERNELS_BYTES];
     size_t n = diff->diff->n_pairs < diff->shown ? diff->diff->n_pairs : diff->shown;
     bool has_ranges = false, has_reasons = false;
     for (size_t i = 0; i < n; i++) {
@@ -220,6 +220,11 @@ static void put_diff(FILE *out, const struct report *r)
              "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@ @</p>\n",
              diff_side_text(diff, DIFF_A, side[DIFF_A]), diff_side_text(diff, DIFF_B, side[DIFF_B]),
              diff_caveat(diff->diff), diff_devices_note(&diff->side[DIFF_A], &diff->side[DIFF_B], note));
+    if (diff_kernels_note(diff, kernels)[0])
+        html_put(out, "<p class=\"note\">Note: <bdi>@</bdi>.</p>\n", kernels);
+    if (r->shared_runs > 0)
+        (void)fprintf(out, "<p class=\"note\">Note: %u run%s on both sides.</p>\n", r->shared_runs,
+                      r->shared_runs == 1 ? " is" : "s are");
     put_verdicts(out, r);
     (void)fputs("<pre>", out);
     diff_print_summary(out, diff);

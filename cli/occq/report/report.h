@@ -31,6 +31,7 @@ struct report {
     const struct diff_report *diff; /* NULL: no comparison; else all other data are of side B */
     const struct diff_line *diff_lines;
     const struct diff_group_line *diff_groups;
+    uint32_t shared_runs; /* runs with the same launches on both sides */
 };
 
 /* Writes "kernel-12-1", the anchor of the section or row of a kernel on a device. Returns `anchor`. */
