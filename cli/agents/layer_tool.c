@@ -10,7 +10,7 @@
     "its "                                                                                                   \
     "children; used: elapsed occupancy by time, measured or else the low end of the expected range; "        \
     "outlier: "                                                                                              \
-    "a folded layer that takes outlier_ratio x the median"
+    "a folded layer that takes outlier_ratio x the median; details: tool kernel with worst_kernel_id"
 
 static int put_layer(struct agent_document *document, const struct occ_layer *layer, struct occ_error *err)
 {
@@ -26,6 +26,10 @@ static int put_layer(struct agent_document *document, const struct occ_layer *la
     agent_known(&row.json, NULL, layer->share);
     agent_known(&row.json, NULL, layer->used);
     agent_quote(&row.json, NULL, layer->worst_kernel);
+    if (layer->worst_kernel_id > 0)
+        occ_json_integer(&row.json, NULL, layer->worst_kernel_id);
+    else
+        occ_json_string(&row.json, NULL, NULL);
     return agent_row_close(&row, document, err);
 }
 
@@ -43,9 +47,17 @@ static const struct occ_layer *find_outlier(const struct occ_layers *layers)
 static int put_layers(struct agent_document *document, const struct occ_layers *layers, bool *ret_fits,
                       struct occ_error *err)
 {
-    static const char *const columns[] = {
-        "depth", "quoted_layer",        "count", "phase", "launches", "total_duration_ns", "time_ratio",
-        "used",  "quoted_worst_kernel", NULL};
+    static const char *const columns[] = {"depth",
+                                          "quoted_layer",
+                                          "count",
+                                          "phase",
+                                          "launches",
+                                          "total_duration_ns",
+                                          "time_ratio",
+                                          "used",
+                                          "quoted_worst_kernel",
+                                          "worst_kernel_id",
+                                          NULL};
     struct occ_json *json = &document->json;
     const struct occ_layer *outlier = find_outlier(layers);
     int status = 1;

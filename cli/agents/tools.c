@@ -95,7 +95,7 @@ const struct agent_tool agent_tools[] = {
      kernel_arguments, agent_kernel},
     {"layer", "Layers of the model by time",
      "Tree of the ranges (modules, NVTX) that launches were made in, with time, used occupancy and the worst "
-     "kernel of each.",
+     "kernel of each, whose worst_kernel_id is an argument of the tool kernel.",
      layer_arguments, agent_layer},
     {"diff", "What changed between two sides",
      "Compares the launches of two runs, labels or periods kernel by kernel, with statistical verdicts.",
