@@ -72,6 +72,48 @@ static void print_launch(const struct calc_case *c, const struct calc_target *ta
     (void)putchar('\n');
 }
 
+/* ---- the answer ---- */
+
+/* Limits in words: "warps, shared memory". */
+static const char *limits_text(uint32_t limiters, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        if (limiters & (1U << limit))
+            occ_text_append(text, size, ", ", "%s", occ_limit_text((enum occ_limit)limit));
+    return text;
+}
+
+static void print_occupancy(const struct calc_case *c)
+{
+    const struct occ_result *r = &c->result;
+    char ratio[16], range[32], limits[128];
+    cli_print("  OCCUPANCY  %s: %u block%s, %u of %u warps per SM; limit: %s\n",
+              cli_percent_text(r->theoretical, ratio, sizeof ratio), r->blocks_per_sm,
+              r->blocks_per_sm == 1 ? "" : "s", r->warps_per_sm, r->max_warps_per_sm,
+              r->warps_per_sm == r->max_warps_per_sm ? "none, the SM is full"
+                                                     : limits_text(r->limiters, limits, sizeof limits));
+    if (c->has_grid)
+        cli_print("  EXPECTED   %s over the whole launch, if the grid is balanced; %.2f waves\n",
+                  cli_range_text(r->expected_elapsed_low, r->expected_elapsed_high, range, sizeof range),
+                  r->waves);
+}
+
+static void print_change(const struct analysis *a)
+{
+    struct analysis_advice advice[OCC_ADVICE_MAX];
+    char change[128], expectation[192], note[160];
+    size_t n = analysis_advise(a, advice);
+    if (n > 0)
+        cli_print("  DO         %s; %s\n", analysis_advice_change(&advice[0].change, change, sizeof change),
+                  analysis_expectation_text(&advice[0], expectation, sizeof expectation));
+    else
+        cli_print("  DO         %s\n", analysis_advice_note(a, note, sizeof note)[0] ? note
+                                       : a->has_grid
+                                           ? "nothing: no single change of the launch promises more occupancy"
+                                           : "give --grid: most changes depend on the number of blocks");
+}
+
 static void print_allocated(const struct occ_result *r)
 {
     char bytes[32];
@@ -138,6 +180,9 @@ int calc_text(const struct calc_case *c, struct occ_error *err)
     const struct analysis analysis = calc_analysis(c);
     print_kernel(c->kernel);
     print_launch(c, c->target);
+    cli_print("\n");
+    print_occupancy(c);
+    print_change(&analysis);
     print_allocated(&c->result);
     int status = analysis_print(&analysis, err);
     if (status == 0)
