@@ -45,6 +45,10 @@ struct occ_overview {
     /* True if no launch of any GPU could be read, or if programs shared a GPU at the same time: the overlap
      * of kernels is unknown, and busy time is an upper bound. */
     bool is_busy_most;
+    /* Launches of the runs that were lost, at any time. Their times are not known: busy time is a lower
+     * bound, and kernels may have run in waits and pauses. */
+    uint64_t lost;
+    double lost_ratio;     /* `lost` / recorded launches of the same runs; 0: none was lost */
     double measured_ratio; /* share of kernel_s with measured occupancy */
     bool is_simulated;
     void *memory;
@@ -160,6 +164,10 @@ struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *value
 /* Prints the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
  * Returns `text`. */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);
+
+/* Returns the text of a finding about the GPU time; of waits and pauses with the words that they may contain
+ * lost launches. */
+const char *occ_overview_finding_text(const struct occ_overview *overview, enum occ_finding_kind kind);
 
 /* Prints the overview for people: busy time of the GPUs, parts of the GPU time (100 % together), the largest
  * loss, and the source of the occupancy. Returns the number of lines; 0: no launches. Names of GPUs are not

@@ -53,7 +53,7 @@ int occ_share_out(int64_t total, const double *weights, size_t n, int64_t *ret_s
     X(COMMUNICATION, "communication", "communication without other kernels")                                 \
     X(LOST, "lost", "warp slots that were empty while kernels ran")                                          \
     X(USED, "used", "warp slots that held a warp while kernels ran")                                         \
-    X(UNKNOWN, "unknown", "nothing was recorded, or kernels that the model does not know")
+    X(UNKNOWN, "unknown", "nothing was recorded, kernels that the model does not know, or lost launches")
 #define OCC_BILL_ENUMERATOR(name, word, text) OCC_BILL_##name,
 enum occ_bill_part { OCC_BILL_PARTS(OCC_BILL_ENUMERATOR) OCC_BILL_PART_COUNT };
 
@@ -75,7 +75,7 @@ struct occ_bill_row {
     double lost_low_s;                  /* the smallest lost time; the difference may be used time */
     double part_j[OCC_BILL_PART_COUNT]; /* energy in the parts, in joules, for metered_s of held_s */
     double metered_s;                   /* 0: no energy is known */
-    bool is_estimate;                   /* a part of the launches was read, or overlap is not known */
+    bool is_estimate; /* a part of the launches was read, launches were lost, or overlap is not known */
     bool simulated;
     int64_t cents, part_cents[OCC_BILL_PART_COUNT], lost_low_cents; /* hundredths of the currency's unit */
     /* the parts' amounts in millionths of the unit: small bills of parts of a period add up. All rows of a

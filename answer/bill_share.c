@@ -236,16 +236,27 @@ static int add_kernels(struct occ_bill_work *w, const struct share *s, struct oc
     return rc;
 }
 
+/* Returns the part of pauses and waits in which no lost launch ran, if the lost launches took as long as the
+ * recorded ones. */
+static double gaps_ratio(const struct occ_overview *o, const struct occ_gpu_time *time)
+{
+    double gaps = time->pause + time->launch_wait,
+           lost = (time->communication + time->kernels) * o->lost_ratio;
+    return gaps > 0 ? occ_positive(1 - lost / gaps) : 1;
+}
+
 static int add_share(struct occ_bill_work *w, const struct share *s)
 {
     const struct occ_gpu_time *time = s->time;
     struct occ_bill_row row = {.key = w->question->by == OCC_BILL_BY_RUN ? s->run->key : NULL,
                                .model = s->model,
-                               .is_estimate = s->is_shared || s->overview->is_busy_most || time->is_divided ||
+                               .is_estimate = s->is_shared || s->overview->is_busy_most ||
+                                              s->overview->lost > 0 || time->is_divided ||
                                               !(s->overview->read_ratio >= READ_ALL),
                                .simulated = s->overview->is_simulated};
-    add_part(&row, OCC_BILL_IDLE, s->edges_s + s->recorded_s * time->pause);
-    add_part(&row, OCC_BILL_WAITING, s->recorded_s * time->launch_wait);
+    double known = gaps_ratio(s->overview, time);
+    add_part(&row, OCC_BILL_IDLE, s->edges_s + s->recorded_s * time->pause * known);
+    add_part(&row, OCC_BILL_WAITING, s->recorded_s * time->launch_wait * known);
     double told = row.held_s;
     int rc = add_kernels(w, s, &row, &told);
     add_part(&row, OCC_BILL_UNKNOWN, occ_positive(s->held_s - told));

@@ -107,6 +107,21 @@ static bool has_times(const struct occ_gpu_estimates *estimates)
     return false;
 }
 
+/* Sets the overview's lost launches: a run has an estimate for each of its GPUs, one after the other. */
+static void set_lost(const struct occ_gpu_estimates *estimates, struct occ_overview *overview)
+{
+    double lost = 0, launches = 0;
+    for (size_t i = 0; i < estimates->n; i++) {
+        const struct occ_gpu_estimate *e = &estimates->list[i];
+        if (e->is_replay || (i > 0 && estimates->list[i - 1].run == e->run))
+            continue;
+        lost += (double)e->lost;
+        launches += (double)e->of_launches;
+    }
+    overview->lost = (uint64_t)occ_at_most(lost, 1e18);
+    overview->lost_ratio = lost > 0 ? lost / (launches > 1 ? launches : 1) : 0;
+}
+
 int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
                         struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview)
 {
@@ -114,6 +129,7 @@ int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct 
     struct sums all = {0};
     for (size_t i = 0; i < estimates->n; i++)
         add_estimate(&all, &estimates->list[i]);
+    set_lost(estimates, overview);
     overview->read_ratio = overview->launches ? occ_at_most(all.read / (double)overview->launches, 1) : NAN;
     for (size_t i = 0; i < n && has_times(estimates) && rc == 0; i++) {
         struct sums read = sum_device(estimates, gpus[i].gpu);

@@ -11,7 +11,8 @@ struct occ_device_sums {
     uint64_t launches;
 };
 
-/* Sets the times of the `n` rows of `gpus`, and `overview`'s read_ratio and is_busy_most. The rows' `gpu` and
+/* Sets the times of the `n` rows of `gpus`, and `overview`'s read_ratio, is_busy_most, lost and
+ * lost_ratio. The rows' `gpu` and
  * `overview`'s launches are set before; sums[i] belongs to gpus[i]. Times stay 0 if all runs are replays.
  * Programs that share a GPU at the same time share its time: their busy times are added up to at most the
  * time of the GPU. Returns 0 or OCC_E_NO_MEMORY. */

@@ -35,6 +35,7 @@ static void put_time(struct occ_json *json, const struct occ_overview *o)
     occ_json_close(json);
     occ_json_real(json, "read_ratio", o->read_ratio);
     occ_json_bool(json, "busy_is_maximum", o->is_busy_most);
+    occ_json_bool(json, "busy_is_minimum", o->lost > 0);
     occ_json_bool(json, "communication_is_estimated", t->is_divided);
     occ_json_real(json, "measured_ratio", o->measured_ratio);
     occ_json_bool(json, "simulated", o->is_simulated);
@@ -111,7 +112,7 @@ static void put_finding(struct occ_json *json, const struct occ_overview *o, con
 {
     occ_json_object(json, NULL, false);
     occ_json_string(json, "kind", occ_finding_word(f->kind));
-    occ_json_string(json, "text", occ_finding_text(f->kind));
+    occ_json_string(json, "text", occ_overview_finding_text(o, f->kind));
     if (f->kernel == SIZE_MAX)
         occ_json_null(json, "kernel");
     else

@@ -1,4 +1,5 @@
 /* Prints an overview in at most OCC_OVERVIEW_LINES lines; see answer.h. Pure. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,17 +29,24 @@ static void gpus_text(const struct occ_overview *o, char *text, size_t size)
 
 static void busy_text(const struct occ_overview *o, char *text, size_t size)
 {
-    char gpus[80], time[32], unrecorded[32], rest[64] = "";
+    char gpus[80], time[32], unrecorded[32], rest[96] = "";
+    const char *bound = o->is_busy_most && o->lost > 0 ? "about "
+                        : o->is_busy_most              ? "at most "
+                        : o->lost > 0                  ? "at least "
+                                                       : "";
     double busy = o->time.communication + o->time.kernels;
     gpus_text(o, gpus, sizeof gpus);
     if (o->time.unrecorded_s > 0)
         (void)snprintf(
             rest, sizeof rest, ", %s not recorded",
             occ_format_duration(llround(o->time.unrecorded_s * 1e9), unrecorded, sizeof unrecorded));
+    if (o->lost > 0)
+        occ_text_append(rest, sizeof rest, "", ", %" PRIu64 " launch%s lost", o->lost,
+                        o->lost == 1 ? "" : "es");
     if (o->time.window_s > 0)
         (void)snprintf(text, size, "%s, %s recorded%s: kernels ran %s%.1f%% of the time", gpus,
-                       occ_format_duration(llround(o->time.window_s * 1e9), time, sizeof time), rest,
-                       o->is_busy_most ? "at most " : "", busy * 100);
+                       occ_format_duration(llround(o->time.window_s * 1e9), time, sizeof time), rest, bound,
+                       busy * 100);
     else
         (void)snprintf(text, size, "%s: kernels %s, replayed one by one: busy time is not known", gpus,
                        occ_format_duration(llround(o->kernel_s * 1e9), time, sizeof time));
@@ -67,7 +75,7 @@ static void parts_text(const struct occ_overview *o, char *text, size_t size)
                  {steps.communication, "communication"},
                  {steps.copies, "copies"},
                  {steps.launch_wait, "waiting for launches"},
-                 {steps.pause, "pauses"}};
+                 {steps.pause, o->lost > 0 ? "pauses or lost launches" : "pauses"}};
     text[0] = '\0';
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].percent > 0)
@@ -86,9 +94,18 @@ static void kernel_loss_text(const struct occ_gpu_time *t, const struct occ_gpu_
                    percent->lost[cause], occ_part_text(cause, 1));
 }
 
-/* Prints the same percentages as parts_text(). */
-static void loss_text(const struct occ_gpu_time *t, char *text, size_t size)
+const char *occ_overview_finding_text(const struct occ_overview *o, enum occ_finding_kind kind)
 {
+    return o->lost == 0                      ? occ_finding_text(kind)
+           : kind == OCC_FINDING_PAUSE       ? "the GPU is idle in longer pauses, or ran lost launches"
+           : kind == OCC_FINDING_LAUNCH_WAIT ? "the GPU waits for launches, or ran lost launches"
+                                             : occ_finding_text(kind);
+}
+
+/* Prints the same percentages as parts_text(). */
+static void loss_text(const struct occ_overview *o, char *text, size_t size)
+{
+    const struct occ_gpu_time *t = &o->time;
     const struct occ_gpu_steps percent = occ_overview_steps(t, 100);
     const struct {
         double share;
@@ -109,8 +126,9 @@ static void loss_text(const struct occ_gpu_time *t, char *text, size_t size)
     if (lost > 0 && lost >= losses[largest].share)
         kernel_loss_text(t, &percent, text, size);
     else if (losses[largest].share >= OCC_FINDING_MIN)
-        (void)snprintf(text, size, "largest loss: %s, %u%%; %s", occ_finding_text(losses[largest].kind),
-                       losses[largest].percent, occ_change_text(losses[largest].change));
+        (void)snprintf(text, size, "largest loss: %s, %u%%; %s",
+                       occ_overview_finding_text(o, losses[largest].kind), losses[largest].percent,
+                       occ_change_text(losses[largest].change));
 }
 
 /* ---- source of the occupancy ---- */
@@ -143,7 +161,7 @@ size_t occ_overview_text(const struct occ_overview *o,
     if (has_time)
         parts_text(o, lines[n++], OCC_OVERVIEW_LINE_BYTES);
     if (has_time)
-        loss_text(&o->time, lines[n], OCC_OVERVIEW_LINE_BYTES);
+        loss_text(o, lines[n], OCC_OVERVIEW_LINE_BYTES);
     n += has_time && lines[n][0];
     source_text(o, lines[n++], OCC_OVERVIEW_LINE_BYTES);
     return n;

@@ -101,6 +101,7 @@ struct occ_gpu_estimate {
     uint64_t others_busy_ns;    /* the same without the launches of the given kernels */
     uint64_t launch_ns;         /* time in which the GPU waited for their launch */
     int64_t first_ns, last_ns;  /* first start and last end in the filter's time */
+    uint64_t lost, of_launches; /* of the run, on all GPUs, at any time: launches lost, launches recorded */
     uint8_t uuid[16];           /* of the device */
     bool has_uuid;              /* false: GPUs of several machines may have this device */
     bool

@@ -19,7 +19,8 @@
     X(DEVICES_OF_RUN, "SELECT DISTINCT c.device_id FROM stored_run_config x JOIN stored_launch_config c " \
       "USING(config_id) WHERE x.run_id = ? ORDER BY 1") \
     X(CONFIGS_OF_KERNEL, "SELECT config_id FROM stored_launch_config WHERE kernel_id = ?") \
-    X(IS_REPLAY, "SELECT source = 'ncu' FROM stored_run WHERE run_id = ?") \
+    X(SOURCE_OF_RUN, "SELECT r.source = 'ncu', (SELECT CAST(min(total(l.launches), 4e18) AS INTEGER) FROM " \
+      "stored_loss l WHERE l.run_id = r.run_id), r.launches FROM stored_run r WHERE r.run_id = ?") \
     X(DEVICE_UUID, "SELECT uuid FROM stored_device WHERE device_id = ?") \
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
       "WHERE run_id = ? AND level IN ('configs', 'nothing', 'unknown') ORDER BY 1")

@@ -75,6 +75,8 @@ static void put_time(struct occ_json *json, const struct occ_overview *o)
     occ_json_close(json);
     if (o->is_busy_most)
         occ_json_bool(json, "busy_is_maximum", true);
+    if (o->lost > 0)
+        occ_json_bool(json, "busy_is_minimum", true);
     occ_json_close(json);
 }
 
@@ -166,6 +168,9 @@ static int put_findings(struct agent_document *document, const struct agent_ques
     size_t offset = (size_t)question->args->offset, shown = 0;
     int status = 1;
     occ_json_unsigned(&document->json, "findings", o->n_findings);
+    if (o->lost > 0)
+        occ_json_string(&document->json, "lost_launches",
+                        "their times are not known: pauses and launch waits may have run them");
     occ_json_string(&document->json, "definitions", FINDINGS_DEFINITIONS);
     agent_list_open(document, columns);
     for (size_t i = offset; i < o->n_findings && status == 1; i++) {

@@ -15,7 +15,7 @@ static struct {
     struct occ_store *store; /* NULL: no questions */
     int64_t run;             /* the run that was asked last; 0: none */
     double numbers[3];       /* indexed by RUN_USE_BUSY ...; NaN: unknown */
-    bool is_maximum;
+    bool is_maximum, is_minimum;
     char busy[24];
     struct occ_error err; /* code 0: none */
 } use;
@@ -51,10 +51,13 @@ static void take(const struct occ_overview *o)
     use.numbers[RUN_USE_USED] = is_known ? o->time.used : (double)NAN;
     use.numbers[RUN_USE_READ] = is_known ? o->read_ratio : (double)NAN;
     use.is_maximum = is_known && o->is_busy_most;
+    use.is_minimum = is_known && o->lost > 0;
     (void)snprintf(use.busy, sizeof use.busy, "%s%s",
-                   use.is_maximum             ? "<="
-                   : o->read_ratio < READ_ALL ? "~"
-                                              : "",
+                   use.is_maximum && use.is_minimum ? "~"
+                   : use.is_maximum                 ? "<="
+                   : use.is_minimum                 ? ">="
+                   : o->read_ratio < READ_ALL       ? "~"
+                                                    : "",
                    cli_percent_text(use.numbers[RUN_USE_BUSY], percent, sizeof percent));
 }
 
@@ -87,4 +90,9 @@ struct cli_value run_use_number(const struct cli_column *column, const void *row
 struct cli_value run_use_is_maximum(const struct cli_column *column, const void *row)
 {
     return ask(column, row) ? cli_bool(use.is_maximum) : cli_string(NULL);
+}
+
+struct cli_value run_use_is_minimum(const struct cli_column *column, const void *row)
+{
+    return ask(column, row) ? cli_bool(use.is_minimum) : cli_string(NULL);
 }

@@ -12,7 +12,8 @@ void run_use_begin(struct occ_store *store);
 int run_use_end(struct occ_error *err);
 
 /* Getters for columns with the SQL expression "run_id". Before run_use_begin() they return no value.
- * busy_text: "99.8%", "~99.8%" from a part of the launches, "<=99.8%" if overlap is not known. number: the
+ * busy_text: "99.8%", "~99.8%" from a part of the launches, "<=99.8%" if overlap is not known,
+ * ">=99.8%" if launches were lost. number: the
  * column's `index` is one of RUN_USE_BUSY ... */
-cli_getter run_use_busy_text, run_use_number, run_use_is_maximum;
+cli_getter run_use_busy_text, run_use_number, run_use_is_maximum, run_use_is_minimum;
 enum { RUN_USE_BUSY, RUN_USE_USED, RUN_USE_READ };

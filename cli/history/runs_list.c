@@ -20,7 +20,8 @@ const struct cli_column runs_columns[] = {
     USE("busy", "busy", CLI_PLAIN, CLI_DEFAULT | CLI_TEXT_ONLY | CLI_RARE, run_use_busy_text, 0,
         "part of the recorded time of the GPUs in which kernels ran, as in 'occq top --run N'; ~ from some "
         "of "
-        "the launches, <= if it is not known how kernels overlapped"),
+        "the launches, <= if it is not known how kernels overlapped, >= if launches were lost, whose times "
+        "are not known"),
     USE("busy_ratio", "busy_ratio", CLI_RATIO, 0, run_use_number, RUN_USE_BUSY, "the same"),
     USE("used", "used_ratio", CLI_RATIO, CLI_DEFAULT | CLI_RARE, run_use_number, RUN_USE_USED,
         "part of that time that kernels used: without empty warp slots, communication, and kernels without a "
@@ -52,6 +53,8 @@ const struct cli_column runs_columns[] = {
            "reason for a level below full"),
     USE("busy_is_maximum", "busy_is_maximum", CLI_PLAIN, CLI_LEFT, run_use_is_maximum, 0,
         "whether busy is an upper bound, since it is not known how kernels overlapped"),
+    USE("busy_is_minimum", "busy_is_minimum", CLI_PLAIN, CLI_LEFT, run_use_is_minimum, 0,
+        "whether busy is a lower bound, since launches were lost: their times are not known"),
     USE("read", "read_ratio", CLI_RATIO, 0, run_use_number, RUN_USE_READ,
         "part of the launches that was read for busy"),
     COLUMN("exe", "exe", TEXT, "path of the executable"),

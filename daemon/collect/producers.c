@@ -285,11 +285,11 @@ static uint64_t lost(const struct occ_producer *p, enum occ_loss_cause cause)
     return count < UINT64_MAX - own ? count + own : count;
 }
 
-static uint64_t sum_of_losses(const struct occ_producer *p)
+uint64_t occ_producer_lost(const struct occ_producer *producer)
 {
     uint64_t sum = 0;
     for (int i = 0; i < OCC_LOSS_COUNT; i++)
-        sum += lost(p, (enum occ_loss_cause)i);
+        sum += lost(producer, (enum occ_loss_cause)i);
     return sum;
 }
 
@@ -325,7 +325,7 @@ int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *sto
                             bool final, struct occ_error *err)
 {
     struct occ_producer_run *run = &producer->run;
-    uint64_t losses = sum_of_losses(producer);
+    uint64_t losses = occ_producer_lost(producer);
     int status = 0;
     if (run->id == 0)
         return 0;

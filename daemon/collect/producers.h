@@ -208,6 +208,9 @@ int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *sto
  * counters. */
 double occ_producer_add_totals(const struct occ_producer *producer, double lost[OCC_LOSS_COUNT]);
 
+/* Returns the launches that the program and the daemon have lost so far. */
+uint64_t occ_producer_lost(const struct occ_producer *producer);
+
 /* A time from the program, limited to now; the limit keeps it within int64_t. */
 int64_t occ_producer_past_ns(uint64_t time_ns);
 

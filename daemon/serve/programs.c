@@ -88,7 +88,8 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
                                                    .run = &producer->run.row,
                                                    .holes = &producer->run.holes,
                                                    .rows = rows,
-                                                   .n = n},
+                                                   .n = n,
+                                                   .lost = occ_producer_lost(producer)},
                       occ_monotonic_ns());
     if (producer->run.is_without_counters) {
         occ_producer_want_memory(producer, false);

@@ -329,12 +329,15 @@ static int set_uuid(struct query *q, struct occ_gpu_estimate *estimate)
     return rc;
 }
 
-static int set_source(struct query *q, struct occ_gpu_estimate *estimate)
+static int set_run(struct query *q, struct occ_gpu_estimate *estimate)
 {
-    int64_t is_replay = 0;
-    int rc = occ_store_number(q->store, occ_store_query(q->store, OCC_SQL_IS_REPLAY, OCC_INTS(estimate->run)),
-                              &is_replay, q->err);
-    estimate->is_replay = is_replay != 0;
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_SOURCE_OF_RUN, OCC_INTS(estimate->run));
+    int rc = 0;
+    while (occ_store_next(q->store, stmt, &rc, q->err)) {
+        estimate->is_replay = sqlite3_column_int(stmt, 0) != 0;
+        estimate->lost = (uint64_t)occ_column_clamped(stmt, 1, 0, INT64_MAX);
+        estimate->of_launches = (uint64_t)occ_column_clamped(stmt, 2, 0, INT64_MAX);
+    }
     return rc == 0 ? set_uuid(q, estimate) : rc;
 }
 
@@ -348,7 +351,7 @@ static int make_estimates(struct query *q)
         chunks.low = chunks.high;
         while (chunks.high < q->n_chunks && q->chunks[chunks.high].estimate == at)
             chunks.high++;
-        rc = set_source(q, &q->list.list[at]);
+        rc = set_run(q, &q->list.list[at]);
         if (rc == 0)
             rc = occ_holes_read(q->store, q->list.list[at].run, &holes, q->err);
         if (rc == 0)

@@ -46,7 +46,8 @@ class Asker:
         return ours
 
 
-OF_SINGLE_LAUNCHES = {"gpu_time", "findings", "finding", "gpu_time_ratio", "busy_ratio", "used_ratio", "read_ratio", "busy_is_maximum"}
+OF_SINGLE_LAUNCHES = {"gpu_time", "findings", "finding", "gpu_time_ratio", "busy_ratio", "used_ratio", "read_ratio", "busy_is_maximum",
+                      "busy_is_minimum"}
 
 
 def without_gpu_time(answer):

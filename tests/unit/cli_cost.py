@@ -146,6 +146,18 @@ assert {row["name"] for row in rows} == {f"k{i}" for i in range(300)} | {"(no ke
 check_bill(refused)
 assert sum(row["unknown_cost"] for row in rows) > 0.4 * sum(row["cost"] for row in rows if row["name"] != "(no kernel)")
 
+# Lost launches have no times: as much of the pauses is unknown as they would take if they took as long as the others.
+lossy = recording("lossy", [(i * 1000, 200, "k", 128, 32) for i in range(1000)])
+complete = bill(lossy, "run")[0]
+for lost, ratio in ((500, 1 / 8), (1000000, 1)):
+    with contextlib.closing(sqlite3.connect(lossy)) as history, history:
+        history.execute("INSERT OR REPLACE INTO stored_loss VALUES(1, 'ring_full', ?)", (lost,))
+    row = bill(lossy, "run")[0]
+    gaps, left = (sum(cents(of[part + "_cost"]) for part in ("idle", "waiting")) for of in (complete, row))
+    assert row["cost"] == complete["cost"] and row["is_estimate"] and not complete["is_estimate"], (row, complete)
+    assert abs(left / gaps - (1 - ratio)) < 0.001 and cents(row["unknown_cost"]) == gaps - left > 0, (gaps, left, row)
+    check_bill(lossy)
+
 # A pause of an hour: bills of parts of the time add up, and the pause is idle in each part.
 pause = recording("pause", [(begin + i * 400, 200, "k", 128, 32) for begin in (0, 3600000000) for i in range(5000)])
 parts = [("--until", "@1767227400"), ("--since", "@1767227400"), ("--since", "@1767226800", "--until", "@1767228000")]

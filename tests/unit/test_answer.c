@@ -189,6 +189,38 @@ static void test_two_programs_share_a_gpu(void **state)
     occ_overview_free(&o);
 }
 
+/* A launch was lost: the 3 ms pause of GPU 1 may have run it, and the kernels' time is a lower bound. */
+static void test_lost_launches_are_not_idle(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_loss loss = {.cause = "ring_full", .count = 6};
+    char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES], *text = NULL;
+    put_two_gpus(w);
+    struct occ_overview o = ask(w, &(struct occ_filter){0});
+    assert_true(occ_overview_text(&o, lines) >= 3);
+    assert_null(strstr(lines[0], "at least"));
+    occ_overview_free(&o);
+    check(occ_store_put_losses(w->store, w->run, &loss, 1, &err), &err);
+    o = ask(w, &(struct occ_filter){0});
+    assert_int_equal(o.lost, 6);
+    assert_near(o.lost_ratio, 1, 1e-9);
+    assert_true(occ_overview_text(&o, lines) >= 3);
+    assert_non_null(strstr(lines[0], "6 launches lost: kernels ran at least "));
+    assert_non_null(strstr(lines[1], "pauses or lost launches"));
+    assert_string_equal(occ_overview_finding_text(&o, OCC_FINDING_PAUSE),
+                        "the GPU is idle in longer pauses, or ran lost launches");
+    size_t bytes = 0;
+    struct occ_json json = {.out = open_memstream(&text, &bytes)};
+    occ_json_object(&json, NULL, false);
+    occ_overview_json(&json, &o, 10);
+    occ_json_close(&json);
+    assert_int_equal(fclose(json.out), 0);
+    assert_non_null(strstr(text, "\"busy_is_minimum\": true"));
+    free(text);
+    occ_overview_free(&o);
+}
+
 static void test_findings_have_texts(void **state)
 {
     struct world *w = *state;
@@ -468,6 +500,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_two_gpus, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_two_programs_share_a_gpu, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost_launches_are_not_idle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_findings_have_texts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_are_the_findings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_without_gpu_time, set_up, tear_down),

@@ -672,6 +672,34 @@ static void shared_time_is_held_once(void **state)
     assert_says(w->text, "modelName=\"NVIDIA H200\",part=\"used\"} ");
 }
 
+/* A loss has no time: from the arrival of launches before it to the next arrival, gaps are unknown. */
+static void gaps_with_lost_launches_are_unknown(void **state)
+{
+    struct world *w = *state;
+    const struct occ_run run = {.start_ns = EPOCH_NS, .job = {.slurm_job = "1"}, .uuid = {0xcd, 1}};
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t config = make_config(w, 132);
+    for (int second = 0; second < 60; second += 10) {
+        const struct occ_store_launch row = {
+            .start_ns = EPOCH_NS + second * 1000 * MS, .duration_ns = 1000 * MS, .config = config};
+        wall_now_ns = EPOCH_NS + (second + 1) * 1000 * MS;
+        occ_meter_add(w->meter,
+                      &(struct occ_meter_launches){.store = w->store,
+                                                   .gpu = w->gpu,
+                                                   .run = &run,
+                                                   .rows = &row,
+                                                   .n = 1,
+                                                   .lost = second >= 30 ? 7 : 0},
+                      NOW_NS + wall_now_ns - EPOCH_NS);
+    }
+    double idle_s = held(w, 65000, "1", "idle"), unknown_s = held(w, 65000, "1", "unknown");
+    assert_seconds(held(w, 65000, "1", ""), 60);
+    assert_seconds(idle_s + unknown_s, 54);
+    assert_true(unknown_s >= 9 && unknown_s <= 27); /* lost between the arrivals at 21 s and 31 s */
+    assert_true(idle_s >= 27);
+}
+
 /* A program that launches nothing goes on to hold the GPU, until its end; its job's series stays. */
 static void an_idle_program_holds_its_gpu(void **state)
 {
@@ -1159,6 +1187,7 @@ int main(void)
         T(gpus_of_the_driver_come_first),
         T(silent_series_end),
         T(shared_time_is_held_once),
+        T(gaps_with_lost_launches_are_unknown),
         T(an_idle_program_holds_its_gpu),
         T(waits_and_communication_are_parts),
         T(held_time_only_grows),

@@ -104,7 +104,7 @@ static void print_finding(FILE *out, const struct occ_overview *o, const struct 
     const char *name = f->kernel == SIZE_MAX ? NULL : o->kernels[f->kernel].name;
     char line[512];
     (void)snprintf(line, sizeof line, "%.200s: %.1f%% of the GPU time%s%s; %s",
-                   name ? name : occ_finding_text(f->kind), f->share * 100,
+                   name ? name : occ_overview_finding_text(o, f->kind), f->share * 100,
                    f->cause < OCC_PART_COUNT ? ", " : "",
                    f->cause < OCC_PART_COUNT ? occ_part_text(f->cause, 1) : "", occ_change_text(f->change));
     print_line(out, line);

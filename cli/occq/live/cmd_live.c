@@ -72,6 +72,7 @@ static void put_uses(struct occ_json *json, const struct live_sample *sample)
         occ_json_object(json, NULL, true);
         occ_json_integer(json, "device_id", sample->gpus.rows[i].kernel.id);
         occ_json_real(json, "busy_ratio", use ? use->busy : (double)NAN);
+        occ_json_bool(json, "busy_is_minimum", use && use->is_least);
         occ_json_real(json, "used_ratio", use ? use->used : (double)NAN);
         occ_json_close(json);
     }

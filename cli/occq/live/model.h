@@ -12,9 +12,10 @@ enum { LIVE_LINE_BYTES = 512 };
 /* Use of a GPU in a window; parts of the window. */
 struct live_use {
     int64_t device;
-    double busy;  /* kernels ran; above 1: the sum of durations, in which overlap is not known */
-    double used;  /* the same without empty warp slots; NaN: unknown */
-    double alone; /* busy time / sum of durations */
+    double busy;   /* kernels ran; above 1: the sum of durations, in which overlap is not known */
+    double used;   /* the same without empty warp slots; NaN: unknown */
+    double alone;  /* busy time / sum of durations */
+    bool is_least; /* launches of its runs were lost: kernels may have run in the idle part */
 };
 
 /* Layers of the window's launches; n 0: no ranges. */

@@ -95,15 +95,17 @@ void live_gpu_text(const struct live_sample *sample, size_t i, bool ascii, char 
     const struct occ_top_row *row = &sample->gpus.rows[i];
     const struct live_use *use = live_use_of(sample, i);
     const char *name = row->kernel.short_name ? row->kernel.short_name : "";
-    char bar[3 * BAR_WIDTH + 1], busy[32], used[32], achieved[32], covered[32], measured[80] = "";
+    char bar[3 * BAR_WIDTH + 1], busy[40], percent[32], used[32], achieved[32], covered[32],
+        measured[80] = "";
     draw_bar(use, ascii, bar);
     if (!isnan(row->achieved))
         (void)snprintf(measured, sizeof measured, "  achieved %s in %s",
                        cli_percent_text(row->achieved, achieved, sizeof achieved),
                        cli_percent_text(row->measured_ratio, covered, sizeof covered));
+    (void)snprintf(busy, sizeof busy, "%s%s", use && use->is_least ? ">=" : "",
+                   cli_percent_text(use ? use->busy : (double)NAN, percent, sizeof percent));
     (void)snprintf(line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " %s busy %6s  used %6s%s  %s%s", row->kernel.id,
-                   bar, cli_percent_text(use ? use->busy : (double)NAN, busy, sizeof busy),
-                   cli_percent_text(use ? use->used : (double)NAN, used, sizeof used),
+                   bar, busy, cli_percent_text(use ? use->used : (double)NAN, used, sizeof used),
                    row->kernel.simulated && !strstr(name, "simulated") ? "  sim" : "", name, measured);
     occ_text_sanitise(line);
 }

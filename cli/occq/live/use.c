@@ -18,8 +18,11 @@ static void take_sums(struct live_sample *sample)
     for (size_t i = 0; i < sample->gpus.n; i++) {
         const struct occ_top_row *row = &sample->gpus.rows[i];
         double busy = (double)row->total_ns / (double)sample->window_ns;
-        sample->uses[i] =
-            (struct live_use){.device = row->kernel.id, .busy = busy, .used = busy * row->used, .alone = 1};
+        sample->uses[i] = (struct live_use){.device = row->kernel.id,
+                                            .busy = busy,
+                                            .used = busy * row->used,
+                                            .alone = 1,
+                                            .is_least = sample->lost > 0};
     }
 }
 
@@ -35,7 +38,8 @@ static int take_overview(const struct occ_overview *o, struct live_sample *sampl
         double part = times[i].window_s * 1e9 / (double)sample->window_ns;
         sample->uses[i] = (struct live_use){.device = times[i].key,
                                             .busy = part * (times[i].communication + times[i].kernels),
-                                            .used = part * times[i].used};
+                                            .used = part * times[i].used,
+                                            .is_least = o->lost > 0};
         for (size_t k = 0; k < o->totals.n_gpus; k++)
             if (o->totals.gpus[k].gpu == times[i].key)
                 sample->uses[i].alone = o->totals.gpus[k].busy_s / o->duration_s[k];

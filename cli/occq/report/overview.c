@@ -67,12 +67,13 @@ int report_origin(FILE *out, const struct report *r, struct occ_error *err)
 static void put_bar(FILE *out, const struct occ_overview *o)
 {
     const struct occ_gpu_steps steps = occ_overview_steps(&o->time, 100);
-    const struct bars_step of[] = {{steps.used, "used", "used", 0},
-                                   {steps.unknown, "unexplained", "kernels without a model", 0},
-                                   {steps.communication, "communication", "communication", 0},
-                                   {steps.copies, "copies", "copies", 0},
-                                   {steps.launch_wait, "launch-wait", "waiting for launches", 0},
-                                   {steps.pause, "pause", "pauses", 0}};
+    const struct bars_step of[] = {
+        {steps.used, "used", "used", 0},
+        {steps.unknown, "unexplained", "kernels without a model", 0},
+        {steps.communication, "communication", "communication", 0},
+        {steps.copies, "copies", "copies", 0},
+        {steps.launch_wait, "launch-wait", "waiting for launches", 0},
+        {steps.pause, "pause", o->lost > 0 ? "pauses or lost launches" : "pauses", 0}};
     struct bars_step all[sizeof of / sizeof *of + OCC_PART_COUNT];
     size_t n = 0;
     all[n++] = of[0];
@@ -118,7 +119,7 @@ static void put_finding(FILE *out, const struct report *r, const struct occ_find
     (void)cli_percent_text(f->lost, lost, sizeof lost);
     html_put(out, "<li data-finding><b>@</b> ", lost);
     if (f->kind != OCC_FINDING_KERNEL)
-        html_put(out, "@", occ_finding_text(f->kind));
+        html_put(out, "@", occ_overview_finding_text(r->overview, f->kind));
     else
         (void)fputs("empty warp slots in", out);
     if (f->kernel != SIZE_MAX && f->kind == OCC_FINDING_KERNEL) {

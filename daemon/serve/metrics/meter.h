@@ -14,11 +14,12 @@
  * into parts as in a bill (docs/cost.md), with the model's occupancy, and in the order in which launches
  * arrive. A gap between launches is unknown if a hole in recording overlaps the gap (store/holes.h). Before
  * the gap's end only holes without recording count as unknown; later idle time makes up for the rest.
- * Counters follow 5 s later. Launches arrive after their end: a first launch counts from its start, as far as
- * nobody else held the GPU, and a day at most; a later long one counts as idle time, for which later idle
- * time makes up. After a step of the clock all begins anew. Four models have series, by owner as GPUs; they
- * end an hour after the last program. An owner holds at most as many of 4096 places (runs on GPUs) as are
- * free. GPUs missing from a complete list of the driver hold nothing. One thread.
+ * Time without kernels is unknown, not idle, while the run lost launches. Counters follow 5 s later. Launches
+ * arrive after their end: a first launch counts from its start, as far as nobody else held the GPU, and a day
+ * at most; a later long one counts as idle time, for which later idle time makes up. After a step of the
+ * clock all begins anew. Four models have series, by owner as GPUs; they end an hour after the last program.
+ * An owner holds at most as many of 4096 places (runs on GPUs) as are free. GPUs missing from a complete list
+ * of the driver hold nothing. One thread.
  */
 #pragma once
 
@@ -59,6 +60,7 @@ struct occ_meter_launches {
     const struct occ_holes *holes; /* of the run; NULL: all was recorded */
     const struct occ_store_launch *rows;
     size_t n;
+    uint64_t lost; /* lost launches of the run since its start */
 };
 void occ_meter_add(struct occ_meter *meter, const struct occ_meter_launches *launches, int64_t now_ns);
 

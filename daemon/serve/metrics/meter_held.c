@@ -109,6 +109,18 @@ void occ_meter_set_holes(struct occ_meter *m, uint64_t owner, const uint8_t uuid
             set_holes(&m->holders[i], holes);
 }
 
+/* Launches were lost at some time since the last arrival, or shortly before. */
+static void note_losses(struct occ_meter_holder *h, uint64_t lost, int64_t now_ns)
+{
+    int64_t from_ns = h->seen_ns ? h->seen_ns - DELAY_NS : INT64_MIN;
+    if (lost != h->lost) {
+        h->lost_from_ns = h->lost_until_ns >= from_ns ? h->lost_from_ns : from_ns;
+        h->lost_until_ns = now_ns;
+    }
+    h->lost = lost;
+    h->seen_ns = now_ns;
+}
+
 struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_meter_launches *l, size_t job,
                                         const char *model)
 {
@@ -124,6 +136,7 @@ struct occ_meter_holder *occ_meter_hold(struct occ_meter *m, const struct occ_me
         return NULL;
     h->job = job;
     h->has_ended = false;
+    note_losses(h, l->lost, wall_ns(m));
     h->latest_ns = wall_ns(m) + FUTURE_NS;
     set_holes(h, l->holes);
     return h;
@@ -208,8 +221,8 @@ static int64_t unknown_ns(const struct occ_meter_holder *h, const struct occ_hol
     return until_ns > from_ns ? until_ns - from_ns : 0;
 }
 
-/* Adds the time of a run, in parts by its launches; the rest is idle time, or unknown in a hole.
- * Launches beyond this time stay for the next one. */
+/* Adds the time of a run, in parts by its launches; the rest is idle time, or unknown in a hole or if
+ * launches were lost. Launches beyond this time stay for the next one. */
 static void count(struct occ_meter *m, struct occ_meter_holder *h, const struct occ_holder *time)
 {
     double span_ns = (double)(time->last_ns - time->first_ns), all_ns = 0;
@@ -224,9 +237,11 @@ static void count(struct occ_meter *m, struct occ_meter_holder *h, const struct 
         held_s[i] += time->held_s * part_ns / span_ns;
         h->part_ns[i] -= part_ns;
     }
+    bool has_lost = time->first_ns < h->lost_until_ns && time->last_ns > h->lost_from_ns;
     double rest_ns = fmax(span_ns - all_ns * scale, 0), hole_ns = fmin((double)unknown_ns(h, time), rest_ns);
-    held_s[OCC_METER_HELD_UNKNOWN] += time->held_s * hole_ns / span_ns;
-    held_s[OCC_METER_HELD_IDLE] += time->held_s * (rest_ns - hole_ns) / span_ns;
+    double idle_ns = has_lost ? 0 : rest_ns - hole_ns;
+    held_s[OCC_METER_HELD_UNKNOWN] += time->held_s * (rest_ns - idle_ns) / span_ns;
+    held_s[OCC_METER_HELD_IDLE] += time->held_s * idle_ns / span_ns;
     h->unknown_ns += (int64_t)hole_ns;
 }
 
@@ -309,7 +324,8 @@ static void begin_anew(struct occ_meter *m, int64_t until_ns)
     for (size_t i = 0; i < m->n_holders; i++) {
         struct occ_meter_holder *h = &m->holders[i];
         h->first_ns = h->last_ns = h->others_ns = until_ns;
-        h->counted_ns = h->unknown_ns = 0;
+        h->counted_ns = h->unknown_ns = h->seen_ns = 0;
+        h->lost_from_ns = h->lost_until_ns = 0;
         memset(h->part_ns, 0, sizeof h->part_ns);
     }
 }

@@ -62,6 +62,9 @@ struct occ_meter_holder {
     uint64_t owner;
     size_t job, model; /* model: an index of `models` */
     bool has_ended;
+    uint64_t lost;                        /* lost launches of the run since its start */
+    int64_t seen_ns;                      /* last arrival of launches; 0: none */
+    int64_t lost_from_ns, lost_until_ns;  /* the last time in which launches were lost */
     int64_t first_ns, last_ns, others_ns; /* others_ns: last end of a kernel other than communication */
     int64_t counted_ns;                   /* time before is counted */
     int64_t latest_ns;                    /* a launch with a later end is of another clock */
