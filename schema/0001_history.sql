@@ -149,7 +149,7 @@ CREATE TABLE stored_launch_config (
     used_shared_config_bytes INTEGER,
     shared_config_from_driver INTEGER CHECK (shared_config_from_driver IN (0, 1)),
     limiter_bits           INTEGER,         -- 1 << enum occ_limit
-    by_design_bits         INTEGER,         -- enum occ_design
+    by_design_bits         INTEGER,         -- enum occ_by_design
     limit_warps            INTEGER,
     limit_registers        INTEGER,
     limit_shared_memory    INTEGER,

@@ -32,12 +32,12 @@ void occ_holes_free(struct occ_holes *holes)
     *holes = (struct occ_holes){0};
 }
 
-bool occ_holes_contain(struct occ_holes *holes, int64_t low, int64_t high)
+bool occ_holes_hide_gap(struct occ_holes *holes, int64_t low, int64_t high)
 {
     while (holes->at < holes->n && holes->list[holes->at].time.high <= low)
         holes->at++;
     for (size_t i = holes->at; i < holes->n && holes->list[i].time.low < high; i++)
-        if ((uint64_t)(high - low) >= holes->list[i].gap_ns)
+        if ((uint64_t)(high - low) >= holes->list[i].recorded_below_ns)
             return true;
     return false;
 }
@@ -57,7 +57,7 @@ uint64_t occ_holes_overlap(const struct occ_holes *holes, struct occ_span time, 
         const struct occ_hole *hole = &holes->list[i];
         int64_t from_ns = hole->time.low > time.low ? hole->time.low : time.low;
         int64_t until_ns = hole->time.high < time.high ? hole->time.high : time.high;
-        if ((hole->gap_ns > 0) == is_partial && from_ns < until_ns)
+        if ((hole->recorded_below_ns > 0) == is_partial && from_ns < until_ns)
             ns += (uint64_t)until_ns - (uint64_t)from_ns;
     }
     return ns;

@@ -13,8 +13,8 @@ struct occ_span {
 };
 
 struct occ_hole {
-    struct occ_span time; /* high INT64_MAX: the hole has no end yet */
-    uint64_t gap_ns;      /* a shorter gap in the hole was recorded; 0: nothing was recorded in the hole */
+    struct occ_span time;       /* high INT64_MAX: the hole has no end yet */
+    uint64_t recorded_below_ns; /* shorter gaps in the hole were recorded; 0: nothing was recorded */
 };
 
 struct occ_holes {
@@ -29,9 +29,9 @@ int occ_holes_add(struct occ_holes *holes, struct occ_hole hole, struct occ_erro
 void occ_holes_end(struct occ_holes *holes, int64_t end_ns);
 void occ_holes_free(struct occ_holes *holes);
 
-/* True if the gap overlaps a hole: all of it counts as unrecorded. Call for gaps in the order of time;
- * `at` 0 starts again. */
-bool occ_holes_contain(struct occ_holes *holes, int64_t low, int64_t high);
+/* Returns true if the gap overlaps a hole and is not shorter than its recorded_below_ns: then the whole gap
+ * counts as unrecorded. Call for gaps in the order of time; `at` 0 starts again. */
+bool occ_holes_hide_gap(struct occ_holes *holes, int64_t low, int64_t high);
 
 /* Returns the nanoseconds of holes in the time. is_partial: of holes with partial recording, else of holes
  * without recording. */

@@ -217,11 +217,13 @@ int occ_names_check(struct occ_store *s, struct occ_error *err);
 
 /* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
-/* Call inside a transaction: evicts about `share` times the smallest part of the history, oldest first.
- * *ret_some: data was evicted. */
-int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
+/* Call inside a transaction: evicts data, oldest first. `amount` is a multiple (1, 2, 4, ...) of the smallest
+ * eviction. committing: chunks of runs that this handle writes may be evicted, too; their launches get into
+ * the rollups in this transaction. *ret_some, false before, becomes true if data was evicted. */
+int occ_quota_evict(struct occ_store *s, uint32_t amount, bool committing, bool *ret_some,
                     struct occ_error *err);
-/* The same in a separate transaction, for a statement that failed because the file is full or too large. */
+/* Evicts a small amount in a separate transaction, for a statement that failed because the file is full or
+ * too large. OCC_E_FULL: the disk is full, or nothing is old enough. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
 /* Call inside a transaction: evicts up to `max` chunks whose launches all start before `before_ns`. */
 int occ_quota_evict_before(struct occ_store *s, int64_t before_ns, uint32_t max, uint32_t *ret_evicted,

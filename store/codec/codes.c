@@ -30,7 +30,7 @@ static uint16_t code_of_error(double error)
     return code;
 }
 
-uint16_t occ_code(enum occ_unit unit, double number)
+uint16_t occ_code_make(enum occ_unit unit, double number)
 {
     if (!isfinite(number))
         return OCC_CODE_UNKNOWN;

@@ -23,7 +23,7 @@
 
 enum occ_unit { OCC_UNIT_value, OCC_UNIT_ratio, OCC_UNIT_blocks, OCC_UNIT_error };
 
-uint16_t occ_code(enum occ_unit unit, double number);
+uint16_t occ_code_make(enum occ_unit unit, double number);
 double occ_code_read(enum occ_unit unit, uint16_t code);
 
 /* X(name, unit): the numbers of a sample, in the order of their columns. */

@@ -1,5 +1,5 @@
-/* Resolves a filter to ids and times: runs by run, session and time; configurations by device, kernel and
- * occupancy. One thread. */
+/* Resolves a filter to ids and times: runs by run, time and the texts of OCC_FILTER_RUN_TEXTS; ranges by
+ * path; configurations by device, kernel and occupancy. One thread. */
 #define XXH_INLINE_ALL /* inlined, so that the extension links no library */
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +184,7 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
         rc = find_runs(s, filter, by, f, err);
     if (rc == 0)
         rc = occ_filter_resolve_ranges(s, filter->range_regex, f, err);
-    if (rc == 0) /* after find_runs(): below_achieved compares values of these runs */
+    if (rc == 0) /* below_achieved compares values of the runs that find_runs() found */
         rc = find_configs(s, filter, f, err);
     if (rc != 0)
         occ_resolved_filter_free(f);

@@ -39,7 +39,7 @@ static bool add_gap(struct sweep *s, const struct launch *next, struct occ_confi
 {
     struct occ_gpu_use *gpu = s->gpu;
     uint64_t ns = (uint64_t)(next->start_ns - s->end_ns);
-    if (occ_holes_contain(&s->holes, s->end_ns, next->start_ns)) {
+    if (occ_holes_hide_gap(&s->holes, s->end_ns, next->start_ns)) {
         gpu->unrecorded_ns += ns;
         return true;
     }
@@ -251,7 +251,7 @@ static int newest_run(struct occ_store *s, int64_t config, int64_t *ret_run, str
 int occ_store_add_uses(struct occ_store *s, const struct occ_filter *filter, struct occ_config_rows *configs,
                        struct occ_error *err)
 {
-    enum { LAST_SECONDS = 10 }; /* some million launches at most: a fraction of a second */
+    enum { LAST_SECONDS = 10 }; /* at most some million launches, which take a fraction of a second to read */
     struct occ_gpu_uses uses = {0};
     if (configs->n == 0)
         return 0;

@@ -203,7 +203,7 @@ struct swept {
 static uint64_t edge_ns(struct occ_holes *holes, int64_t low, int64_t high)
 {
     holes->at = 0;
-    return low < high && occ_holes_contain(holes, low, high) ? (uint64_t)high - (uint64_t)low : 0;
+    return low < high && occ_holes_hide_gap(holes, low, high) ? (uint64_t)high - (uint64_t)low : 0;
 }
 
 /* Adds the rows, which follow each other in `time`, to the estimate and drops them. */
@@ -218,7 +218,7 @@ static struct swept sweep(struct query *q, struct occ_span time, struct occ_hole
     for (size_t i = 0; i < q->n_rows; i++) {
         const struct launch *l = &q->rows[i];
         uint64_t gap_ns = l->start_ns > end_ns ? (uint64_t)(l->start_ns - end_ns) : 0;
-        if (gap_ns > 0 && occ_holes_contain(holes, end_ns, l->start_ns))
+        if (gap_ns > 0 && occ_holes_hide_gap(holes, end_ns, l->start_ns))
             swept.unrecorded_ns += gap_ns;
         else if (occ_gap_is_launch(gap_ns, l->in_graph))
             estimate->launch_ns += gap_ns;

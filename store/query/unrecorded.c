@@ -41,7 +41,7 @@ uint64_t occ_unrecorded_beside(const struct occ_stored_parts *parts, struct occ_
     holes->at = 0;
     for (size_t i = 0; i < parts->n; i++) {
         struct occ_span time = occ_span_common(parts->list[i].time, parts->time);
-        if (i > 0 && time.low > end_ns && occ_holes_contain(holes, end_ns, time.low))
+        if (i > 0 && time.low > end_ns && occ_holes_hide_gap(holes, end_ns, time.low))
             ns += (uint64_t)time.low - (uint64_t)end_ns;
         if (!parts->list[i].is_read)
             ns += unread_ns(parts, &parts->list[i], end_ns, holes);

@@ -1,11 +1,12 @@
 /*
  * Collects names: kernels, launch configurations, and runs with their ranges and ring positions, which stay
  * when launches are evicted. Together they may take a quarter of the quota, so that there is room for
- * launches whatever the programs' names; above it new kernels and configurations are refused. From an eighth
- * of that quarter on, unreferenced names are deleted, some ids at a time: ended runs without a launch, minute
- * or hour, then configurations without a run, then kernels without a configuration. The largest id of a
- * configuration and of a kernel stays, because SQLite would reuse it. The minute changes of a deleted run
- * stay for their usual time: the shipper counts the changes that it has not sent.
+ * launches whatever the programs' names; above it new kernels, configurations and ranges are refused. From an
+ * eighth of that quarter on, unreferenced names are deleted, some ids at a time: ended runs of traced
+ * programs without a launch, minute or hour, then configurations without a run, then kernels without a
+ * configuration. Imported runs stay. The largest id of a configuration and of a kernel stays, because SQLite
+ * would reuse it. The minute changes of a deleted run stay for their usual time: the shipper counts the
+ * changes that it has not sent.
  *
  * Foreign keys are not checked meanwhile: SQLite would search tables without an index for references, and by
  * the conditions above there are none. One thread.

@@ -20,11 +20,11 @@ static int prepare_runs(struct occ_store *s, bool all, struct occ_error *err)
     return rc;
 }
 
-static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
+static int write_everything(struct occ_store *s, uint32_t amount, bool *ret_evicted, struct occ_error *err)
 {
-    int rc = prepare_runs(s, share > 0, err);
-    if (rc == 0 && share > 0)
-        rc = occ_quota_evict(s, share, true, ret_evicted, err);
+    int rc = prepare_runs(s, amount > 0, err);
+    if (rc == 0 && amount > 0)
+        rc = occ_quota_evict(s, amount, true, ret_evicted, err);
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
         if (s->runs[i].dirty)
             rc = occ_run_write(s, &s->runs[i], err);
@@ -36,12 +36,12 @@ static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evict
 }
 
 /* Makes one attempt, in one transaction. */
-static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
+static int try_commit(struct occ_store *s, uint32_t amount, bool *ret_evicted, struct occ_error *err)
 {
     int rc = s->bulk ? 0 : occ_store_begin(s, err);
     if (rc != 0)
         return rc;
-    rc = write_everything(s, share, ret_evicted, err);
+    rc = write_everything(s, amount, ret_evicted, err);
     if (rc == 0 && !s->bulk)
         rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
     occ_runs_forget_foreign(s);
@@ -58,18 +58,18 @@ static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, st
     return 0;
 }
 
-/* Commits, and evicts increasing shares of the oldest history while the file is full. */
+/* Commits, and evicts increasing amounts of the oldest data while the file is full. */
 static int commit_once(struct occ_store *s, struct occ_error *err)
 {
     bool evicted = true;
     int rc = try_commit(s, 0, &evicted, err);
     if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->bulk)
         return rc;
-    uint32_t share = occ_quota_relieve(s) ? 0 : 1;
-    while (rc == OCC_E_FULL && evicted && share <= 1024) {
-        evicted = share == 0;
-        rc = try_commit(s, share, &evicted, err);
-        share = share == 0 ? 1 : share * 2;
+    uint32_t amount = occ_quota_relieve(s) ? 0 : 1;
+    while (rc == OCC_E_FULL && evicted && amount <= 1024) {
+        evicted = amount == 0;
+        rc = try_commit(s, amount, &evicted, err);
+        amount = amount == 0 ? 1 : amount * 2;
     }
     return rc;
 }

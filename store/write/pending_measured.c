@@ -22,7 +22,7 @@ int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uin
     struct occ_pending_measured *row = &s->measured[s->n_measured++];
     *row = (struct occ_pending_measured){.minute = minute, .run = run, .config = config, .sums = *sums};
     double ns = sums->ns[OCC_MEASURED_elapsed], sum = sums->sum[OCC_MEASURED_elapsed];
-    /* these sums are one block (OCC_MEASURED_EVIDENCE) */
+    /* the sums of one call are one block of the variance estimate (OCC_MEASURED_EVIDENCE) */
     row->sums.elapsed_square_sum = ns > 0 ? sum * sum / ns : 0;
     return 0;
 }

@@ -228,10 +228,10 @@ static const struct rollup hours = {
     3};
 static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
 
-/* Tiers of eviction from rollups, in order. Attempt `share` (1, 2, ...) deletes from a tier the oldest unit
- * and about (share - 1) x ROWS_AT_ONCE rows more, up to a multiple of `multiple` units; the newest `keep`
- * units always stay. A tier is used if nothing older was evicted, and from attempt `with_older` on also if
- * too little was. */
+/* Tiers of eviction from rollups, in order. An eviction of `amount` (1, 2, 4, ...) deletes from a tier the
+ * oldest unit and about (amount - 1) x ROWS_AT_ONCE rows more, up to a multiple of `multiple` units; the
+ * newest `keep` units always stay. A tier is used if nothing older was evicted, and from the amount
+ * `with_older` on also if too little was. */
 static const struct tier {
     const struct rollup *rollup;
     int64_t multiple, keep;
@@ -264,18 +264,18 @@ static int evict_tier(struct occ_store *s, const struct tier *tier, int64_t rows
     return rc;
 }
 
-int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
+int occ_quota_evict(struct occ_store *s, uint32_t amount, bool committing, bool *ret_some,
                     struct occ_error *err)
 {
-    uint32_t max = share < CHUNKS_MAX / CHUNKS_AT_ONCE ? share * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
+    uint32_t max = amount < CHUNKS_MAX / CHUNKS_AT_ONCE ? amount * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
     int rc = evict_samples(s, max, &evicted, err);
-    if (rc == 0 && (evicted == 0 || (share >= tiers[0].with_older && evicted < max)))
+    if (rc == 0 && (evicted == 0 || (amount >= tiers[0].with_older && evicted < max)))
         rc = evict_chunks(s, INT64_MAX, max, committing, &evicted, err);
     *ret_some |= evicted > 0;
     s->evicted_chunks += evicted;
     for (size_t i = 0; i < sizeof tiers / sizeof *tiers && rc == 0; i++)
-        if (!*ret_some || (share >= tiers[i].with_older && evicted < max))
-            rc = evict_tier(s, &tiers[i], (int64_t)(share - 1) * ROWS_AT_ONCE, ret_some, err);
+        if (!*ret_some || (amount >= tiers[i].with_older && evicted < max))
+            rc = evict_tier(s, &tiers[i], (int64_t)(amount - 1) * ROWS_AT_ONCE, ret_some, err);
     return rc;
 }
 

@@ -33,7 +33,7 @@ static char *list_of(const int64_t *runs, size_t n)
 
 /* Launches are stored apart from the rows that describe them, and ring positions have the run's uuid; all
  * other data of a run is in tables with the run's number. */
-#define DELETE_OTHERS                                                                                        \
+#define DELETE_WITHOUT_RUN_ID                                                                                \
     "DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT chunk_id FROM stored_chunk WHERE run_id IN "    \
     "%s);"                                                                                                   \
     "DELETE FROM stored_ring WHERE uuid IN (SELECT uuid FROM stored_run WHERE run_id IN %s);"
@@ -47,7 +47,7 @@ static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
                                  "IN ('stored_minute_change', 'stored_removed_run', 'stored_removed_minute')";
     sqlite3_str *text = sqlite3_str_new(db);
     sqlite3_stmt *stmt = NULL;
-    sqlite3_str_appendf(text, REMEMBER DELETE_OTHERS, (long long)now_minute, list,
+    sqlite3_str_appendf(text, REMEMBER DELETE_WITHOUT_RUN_ID, (long long)now_minute, list,
                         (long long)(now_minute - OCC_SENT_MINUTES), list, list, list, list, list, list);
     if (sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK)
         while (sqlite3_step(stmt) == SQLITE_ROW)

@@ -6,7 +6,7 @@
 #define WINDOW 64 /* number of seconds computed at a time */
 
 struct number_sums {
-    double sum, ns, min, max; /* of 16-bit codes (codes.h); sum: x time */
+    double sum, ns, min, max; /* 16-bit codes (codes.h); sum: code x time */
 };
 
 struct second_sums {

@@ -49,10 +49,11 @@ int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device
             .row = {.start_ns = values[i].start_ns,
                     .correlation = values[i].correlation,
                     .config = values[i].config,
-                    .code = {[OCC_VALUE_ACHIEVED] = occ_code(OCC_UNIT_value, values[i].achieved),
-                             [OCC_VALUE_ACHIEVED_ERROR] = occ_code(OCC_UNIT_error, values[i].achieved_error),
-                             [OCC_VALUE_ELAPSED] = occ_code(OCC_UNIT_value, values[i].elapsed),
-                             [OCC_VALUE_ELAPSED_ERROR] = occ_code(OCC_UNIT_error, values[i].elapsed_error)}}};
+                    .code = {
+                        [OCC_VALUE_ACHIEVED] = occ_code_make(OCC_UNIT_value, values[i].achieved),
+                        [OCC_VALUE_ACHIEVED_ERROR] = occ_code_make(OCC_UNIT_error, values[i].achieved_error),
+                        [OCC_VALUE_ELAPSED] = occ_code_make(OCC_UNIT_value, values[i].elapsed),
+                        [OCC_VALUE_ELAPSED_ERROR] = occ_code_make(OCC_UNIT_error, values[i].elapsed_error)}}};
     return rc;
 }
 
@@ -70,7 +71,7 @@ int occ_store_add_samples(struct occ_store *s, int64_t device, const struct occ_
             .row = {.start_ns = samples[i].start_ns,
                     .duration_ns = (uint64_t)(samples[i].end_ns - samples[i].start_ns),
                     .code = {
-#define X(name, unit) [OCC_SAMPLE_##name] = occ_code(OCC_UNIT_##unit, samples[i].name),
+#define X(name, unit) [OCC_SAMPLE_##name] = occ_code_make(OCC_UNIT_##unit, samples[i].name),
                         OCC_SAMPLE_NUMBERS(X)}}};
     return rc;
 }
@@ -139,7 +140,7 @@ static int write_rows(struct occ_store *s, const struct occ_series_key *key,
         piece = n - at < OCC_SERIES_MAX_ROWS ? n - at : OCC_SERIES_MAX_ROWS;
         for (size_t i = 0; i < piece; i++)
             s->series.scratch[i] = rows[at + i].row;
-        rc = occ_series_add_chunk(s, key, (uint32_t)piece, err);
+        rc = occ_series_write_chunk(s, key, (uint32_t)piece, err);
     }
     if (rc == 0 && key->kind == OCC_SERIES_SAMPLES)
         rc = occ_seconds_write(s, rows, n, err);

@@ -57,10 +57,11 @@ struct occ_series {
     struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS rows, allocated when first needed */
 };
 
-/* series_chunks.c; call inside a transaction: writes the scratch's first `n` rows, sorted, as a chunk; then
- * merges. */
-int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
-                         struct occ_error *err);
+/* series_chunks.c; call both inside a transaction. Writes the scratch's first `n` rows, which are sorted by
+ * start, as a chunk. */
+int occ_series_write_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
+                           struct occ_error *err);
+/* Merges the series' chunks that are not full, if there are enough chunks or rows. Overwrites the scratch. */
 int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);
 
 /* seconds.c; call inside a transaction: computes the seconds of the sorted rows of one device. */

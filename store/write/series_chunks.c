@@ -64,8 +64,8 @@ static void copy_rows(struct occ_series_row *rows, enum occ_series_kind kind, co
     }
 }
 
-int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
-                         struct occ_error *err)
+int occ_series_write_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
+                           struct occ_error *err)
 {
     const struct occ_series_row *rows = s->series.scratch;
     const uint8_t *data = NULL;
@@ -90,7 +90,7 @@ struct merge {
     uint32_t n_others;
 };
 
-static int add_chunk(struct occ_store *s, struct merge *m, enum occ_series_kind kind, sqlite3_stmt *stmt)
+static int load_chunk(struct occ_store *s, struct merge *m, enum occ_series_kind kind, sqlite3_stmt *stmt)
 {
     struct occ_columns rows;
     int rc = occ_columns_decode(s->work->decoder, sqlite3_column_blob(stmt, 1),
@@ -117,14 +117,14 @@ static int merge(struct occ_store *s, const struct occ_series_key *key, struct o
     int rc = 0;
     occ_bind_int(&b, MERGE_AT);
     while (occ_store_next(s, b.stmt, &rc, err))
-        if (add_chunk(s, &m, key->kind, b.stmt) != 0)
+        if (load_chunk(s, &m, key->kind, b.stmt) != 0)
             rc = occ_no_memory(err);
     for (uint32_t i = 0; i < m.n_others && rc == 0; i++)
         rc = occ_store_execute(s, OCC_SQL_END_SERIES_MERGES, OCC_INTS(m.others[i]), err);
     if (rc != 0 || m.n == 0)
         return rc;
     qsort(s->series.scratch, m.n, sizeof *s->series.scratch, compare_rows);
-    rc = occ_series_add_chunk(s, key, m.n, err);
+    rc = occ_series_write_chunk(s, key, m.n, err);
     for (uint32_t i = 0; i < m.n_ids && rc == 0; i++)
         rc = occ_store_execute(s, OCC_SQL_DROP_SERIES, OCC_INTS(m.ids[i]), err);
     return rc;

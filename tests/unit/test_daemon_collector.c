@@ -1106,7 +1106,7 @@ static void assert_hole(const struct occ_producer *p, size_t at, int64_t low, in
     assert_true(at < p->run.holes.n);
     assert_int_equal(p->run.holes.list[at].time.low, low);
     assert_int_equal(p->run.holes.list[at].time.high, high);
-    assert_int_equal(p->run.holes.list[at].gap_ns, gap_ns);
+    assert_int_equal(p->run.holes.list[at].recorded_below_ns, gap_ns);
 }
 
 /* Periods in which launches are missing are holes; counters say nothing about launches. */

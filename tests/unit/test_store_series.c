@@ -81,36 +81,36 @@ static void numbers_keep_their_bounds(void **state)
     uint64_t seed = 99;
     for (int i = 0; i < 200000; i++) {
         double u = (double)(random_number(&seed) >> 11) / 9007199254740992.0, v = u * 1.5;
-        assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, v)) - v) <=
+        assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, v)) - v) <=
                     0.00005 * 1.0000001);
         v = u * 1.3;
-        assert_true(fabs(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, v)) - v) <=
+        assert_true(fabs(occ_code_read(OCC_UNIT_value, occ_code_make(OCC_UNIT_value, v)) - v) <=
                     0.00001 * 1.0000001);
         v = u * 40;
-        assert_true(fabs(occ_code_read(OCC_UNIT_blocks, occ_code(OCC_UNIT_blocks, v)) - v) <=
+        assert_true(fabs(occ_code_read(OCC_UNIT_blocks, occ_code_make(OCC_UNIT_blocks, v)) - v) <=
                     0.0005 * 1.0000001);
         v = exp2(-20 + u * 22);
-        double error = occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v));
+        double error = occ_code_read(OCC_UNIT_error, occ_code_make(OCC_UNIT_error, v));
         assert_true(error >= v && error <= v * 1.0906);
         v = exp2(-20 - u * 30); /* below the smallest step: the code never understates an error */
-        assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
+        assert_true(occ_code_read(OCC_UNIT_error, occ_code_make(OCC_UNIT_error, v)) >= v);
     }
     for (int k = 1; k < 350; k++) { /* exactly on a step */
         double v = occ_code_read(OCC_UNIT_error, (uint16_t)k);
-        assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
+        assert_true(occ_code_read(OCC_UNIT_error, occ_code_make(OCC_UNIT_error, v)) >= v);
     }
-    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, NAN))));
-    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, INFINITY))));
-    assert_true(isnan(occ_code_read(OCC_UNIT_blocks, occ_code(OCC_UNIT_blocks, NAN))));
-    assert_true(isnan(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, NAN))));
-    assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, 0)) == 0);
-    assert_true(isnan(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, NAN))));
-    assert_true(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, 1)) == 1);
-    assert_true(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, 2)) > 1.31); /* not "unknown" */
-    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 0)) == 0);
-    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 1)) == 1);
-    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, -0.25)) == 0);
-    assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 1e9)) - 6.5534) <
+    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, NAN))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, INFINITY))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_blocks, occ_code_make(OCC_UNIT_blocks, NAN))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_error, occ_code_make(OCC_UNIT_error, NAN))));
+    assert_true(occ_code_read(OCC_UNIT_error, occ_code_make(OCC_UNIT_error, 0)) == 0);
+    assert_true(isnan(occ_code_read(OCC_UNIT_value, occ_code_make(OCC_UNIT_value, NAN))));
+    assert_true(occ_code_read(OCC_UNIT_value, occ_code_make(OCC_UNIT_value, 1)) == 1);
+    assert_true(occ_code_read(OCC_UNIT_value, occ_code_make(OCC_UNIT_value, 2)) > 1.31); /* not "unknown" */
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, 0)) == 0);
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, 1)) == 1);
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, -0.25)) == 0);
+    assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code_make(OCC_UNIT_ratio, 1e9)) - 6.5534) <
                 1e-9); /* not "unknown" */
 }
 

@@ -97,7 +97,7 @@ static void set_holes(struct occ_meter_holder *h, const struct occ_holes *holes)
 {
     h->hole = (struct occ_span){0, 0};
     for (size_t i = 0; holes && i < holes->n; i++)
-        if (holes->list[i].gap_ns == 0)
+        if (holes->list[i].recorded_below_ns == 0)
             h->hole = holes->list[i].time;
 }
 
@@ -157,7 +157,7 @@ static double unite(int64_t start_ns, int64_t launch_end_ns, int64_t *end_ns)
 static void end_gap(struct occ_meter_holder *h, int64_t start_ns, bool in_graph, struct occ_holes *holes)
 {
     int64_t gap_ns = start_ns - h->last_ns, unknown_ns = 0;
-    if (holes->n > 0 && occ_holes_contain(holes, h->last_ns, start_ns))
+    if (holes->n > 0 && occ_holes_hide_gap(holes, h->last_ns, start_ns))
         unknown_ns = gap_ns;
     else if (occ_gap_is_launch((uint64_t)gap_ns, in_graph))
         h->part_ns[OCC_METER_HELD_WAITING] += (double)gap_ns;
