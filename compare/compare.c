@@ -131,7 +131,7 @@ static void fill_ratios(const struct diff *diff, uint32_t index)
     logs_of(diff, DIFF_B, index, &logs[DIFF_B]);
     logs[DIFF_B].mean += log(pair->work_factor);
     double launches[] = {(double)pair->sums[DIFF_A].launches, (double)pair->sums[DIFF_B].launches};
-    double variance = diff_is_counted(pair) ? pow(diff_work_error(diff, launches), 2) : 0;
+    double variance = diff_depends_on_launches(pair) ? pow(diff_work_error(diff, launches), 2) : 0;
     pair->ratio[DIFF_METRIC_TIME] = diff_welch(&logs[DIFF_A], &logs[DIFF_B], variance);
     pair->ratio[DIFF_METRIC_WASTE] = waste_ratio(pair, logs, variance);
     pair->ratio[DIFF_METRIC_ACHIEVED] = achieved_ratio(pair);

@@ -130,7 +130,7 @@ static struct diff_group sum_group(const struct work *w, enum diff_scope scope, 
         }
         if (!g.main_pair || pair->sums[DIFF_A].total_ns > g.main_pair->sums[DIFF_A].total_ns)
             g.main_pair = pair;
-        g.is_for_work |= w->sorted[i]->cell.is_counted;
+        g.is_for_work |= w->sorted[i]->cell.depends_on_launches;
         g.configurations += i == span.from || !is_same_configuration(w->sorted[i - 1], w->sorted[i]) ? 1 : 0;
     }
     for (int side = 0; side < DIFF_SIDES; side++)
@@ -145,7 +145,8 @@ static bool control_of(struct work *w, struct span span, struct diff_change *ret
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++)
         if (i < span.from || i >= span.until)
-            w->values[n++] = (struct diff_weighted){w->sorted[i]->cell.change, w->sorted[i]->cell.witness};
+            w->values[n++] =
+                (struct diff_weighted){w->sorted[i]->cell.change, w->sorted[i]->cell.control_weight};
     return diff_control(w->values, n, ret_control);
 }
 
@@ -271,7 +272,7 @@ static void find_control(struct work *w)
         if (m->is_changed)
             continue;
         w->levels->control_configurations += !last || !is_same_configuration(last, m) ? 1 : 0;
-        w->values[n++] = (struct diff_weighted){m->cell.change, m->cell.witness};
+        w->values[n++] = (struct diff_weighted){m->cell.change, m->cell.control_weight};
         last = m;
     }
     if (diff_control(w->values, n, &control))

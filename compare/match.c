@@ -311,7 +311,9 @@ void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i
     uint64_t n = diff->pairs[pair].sums[side].launches, blocks = n / DIFF_BLOCK_LAUNCHES;
     blocks = blocks < DIFF_BLOCKS ? blocks : DIFF_BLOCKS;
     uint64_t block = i < n ? i * blocks / n : 0;
-    if (diff->by_runs || block == 0) /* warm-up, or too few launches */
+    /* block 0 is the warm-up, and the only block of a pair with few launches; runs are replicates themselves
+     */
+    if (diff->by_runs || block == 0)
         return;
     struct diff_replicate *r = &diff->replicate[side][(size_t)pair * DIFF_BLOCKS + block];
     r->launches++;

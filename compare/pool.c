@@ -74,7 +74,7 @@ bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret
         .pair = index, .is_of_work = pair->level > DIFF_WORK, .factor = pair->work_factor};
     if (!is_pooled(diff, pair))
         return false;
-    cell.is_counted = cell.is_of_work && diff_is_counted(pair);
+    cell.depends_on_launches = cell.is_of_work && diff_depends_on_launches(pair);
     if (cell.is_of_work)
         set_means(diff, &cell);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
@@ -93,7 +93,7 @@ bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret
     cell.centre = (mean[DIFF_A] + mean[DIFF_B]) / 2;
     cell.launch_ns = exp(cell.centre);
     cell.weight = cell.launch_ns * fewer;
-    cell.witness = fmin(fewer, DIFF_WITNESS_MAX);
+    cell.control_weight = fmin(fewer, DIFF_CONTROL_WEIGHT_MAX);
     *ret_cell = cell;
     return true;
 }
@@ -176,9 +176,9 @@ static double error_of_work(const struct diff *diff, const struct diff_cell *con
     for (size_t i = 0; i < n; i++) {
         const struct diff_pair *pair = &diff->pairs[cells[i]->pair];
         weight += cells[i]->weight;
-        counted += cells[i]->is_counted ? cells[i]->weight : 0;
+        counted += cells[i]->depends_on_launches ? cells[i]->weight : 0;
         for (uint32_t side = 0; side < DIFF_SIDES; side++)
-            launches[side] += cells[i]->is_counted ? (double)pair->sums[side].launches : 0;
+            launches[side] += cells[i]->depends_on_launches ? (double)pair->sums[side].launches : 0;
     }
     return counted > 0 ? counted / weight * diff_work_error(diff, launches) : 0;
 }

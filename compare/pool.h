@@ -31,19 +31,20 @@
 
 struct diff_cell {
     uint32_t pair;
-    double change;    /* d */
-    double weight;    /* w, ns */
-    double centre;    /* mean of the two sides' mean logarithms of durations */
-    double launch_ns; /* typical duration: exp(centre) */
-    double witness;   /* weight in a control: the smaller number of launches, at most DIFF_WITNESS_MAX */
-    bool is_of_work;  /* d is the change of the time for the same work */
+    double change;              /* d */
+    double weight;              /* w, ns */
+    double centre;              /* mean of the two sides' mean logarithms of durations */
+    double launch_ns;           /* typical duration: exp(centre) */
+    double control_weight;      /* weight in a control: the smaller number of launches, at most
+                                   DIFF_CONTROL_WEIGHT_MAX */
+    bool is_of_work;            /* d is the change of the time for the same work */
     double mean_ns[DIFF_SIDES]; /* with is_of_work: mean duration of a launch */
     double factor;              /* with is_of_work: the pair's work_factor */
-    bool is_counted;            /* d depends on the pair's numbers of launches */
+    bool depends_on_launches;   /* d depends on the pair's numbers of launches */
 };
 /* A control shows what changed everywhere, such as the clock: one configuration with many launches must not
  * decide it. */
-#define DIFF_WITNESS_MAX 10.0
+#define DIFF_CONTROL_WEIGHT_MAX 10.0
 
 /* The effective number of values of a usable estimate: three values of almost equal weight, such as three
  * steps of a training loop. */

@@ -98,7 +98,7 @@ double diff_work_factor(const struct diff *diff, const struct diff_pair *pair)
     return agrees(ratio, work) ? 1 : ratio / work;
 }
 
-bool diff_is_counted(const struct diff_pair *pair)
+bool diff_depends_on_launches(const struct diff_pair *pair)
 {
     return pair->kernels[DIFF_A] != pair->kernels[DIFF_B] || fabs(pair->work_factor - 1) > 0;
 }

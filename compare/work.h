@@ -32,7 +32,7 @@ double diff_work_of(const struct diff *diff);
 
 /* Returns true if the pair's change depends on its numbers of launches: a launch of A does other work than
  * one of B, or other kernels replaced its kernels. After pair->work_factor is set. */
-bool diff_is_counted(const struct diff_pair *pair);
+bool diff_depends_on_launches(const struct diff_pair *pair);
 
 /* Returns the standard error of the logarithm of the factor of pairs that are counted, with `launches` on the
  * sides together. Beside diff->work_error, each end of a run may have one more launch, or one less, of the

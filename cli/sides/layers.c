@@ -63,8 +63,8 @@ const struct cli_column diff_layer_columns[] = {
 
 struct pair_lines {
     uint32_t *line; /* deepest line with all launches of a pair; DIFF_NO_PAIR: none */
-    uint32_t *end;  /* for each line: the first line that is not inside */
-    bool *is_seen;  /* for each pair: an item of the pair was read */
+    uint32_t *end;  /* each line's first later line that is not inside it */
+    bool *is_seen;  /* an item of the pair was read */
 };
 
 static void pair_lines_free(const struct pair_lines *pairs)

@@ -12,8 +12,8 @@ struct diff_layer_line {
     const char *verdict, *phase, *prefix;
     const char *basis, *work; /* work: "same", if the basis is the time for the same work; else NULL */
     const char *path;         /* names below the prefix: of the layers around it, then its own */
-    const char *tree;         /* for people: indented, with the number of folded layers */
-    char interval[48], times[72], counts[48]; /* for people */
+    const char *tree;         /* name for people: indented, with the number of folded layers */
+    char interval[48], times[72], counts[48]; /* texts for people */
     uint32_t depth, count, configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double share; /* its share of A's or of B's time, whichever is larger */

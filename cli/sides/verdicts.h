@@ -17,7 +17,7 @@ struct diff_group_line {
     double share, q;
     uint32_t configurations, layers; /* layers: number folded into the group; 0: not a layer */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
-    /* the line of a larger group with the same change, which names this group; NULL: none */
+    /* line of a larger group with the same verdict, whose sentence names this group; NULL: none */
     const struct diff_group_line *within;
 };
 
