@@ -154,10 +154,14 @@ int occ_warehouse_ask_numbers(struct occ_warehouse *w, const char *sql, uint64_t
 
 void occ_warehouse_quote(const char *text, char *out, size_t size)
 {
+    enum { END_BYTES = 2 }; /* quote and NUL */
     size_t n = 0;
     out[n++] = '\'';
-    for (; *text && n + 4 < size; text++) {
-        if (*text == '\'' || *text == '\\')
+    for (; *text; text++) {
+        bool is_escaped = *text == '\'' || *text == '\\';
+        if (n + (is_escaped ? 2 : 1) + END_BYTES > size)
+            break;
+        if (is_escaped)
             out[n++] = '\\';
         out[n++] = *text;
     }

@@ -30,6 +30,22 @@ static void quotes_and_backslashes_are_escaped(void **state)
     check_quoted("\\n", "'\\\\n'");
 }
 
+/* The promised room of twice the length + 3 holds the text, even if each byte is escaped. A longer text is
+ * cut between its bytes. */
+static void the_promised_room_is_enough(void **state)
+{
+    char quoted[2 * 3 + 3];
+    (void)state;
+    occ_warehouse_quote("'''", quoted, sizeof quoted);
+    assert_string_equal(quoted, "'\\'\\'\\''");
+    occ_warehouse_quote("''''", quoted, sizeof quoted);
+    assert_string_equal(quoted, "'\\'\\'\\''");
+    occ_warehouse_quote("abcdefgh", quoted, sizeof quoted);
+    assert_string_equal(quoted, "'abcdef'");
+    occ_warehouse_quote("abcde'", quoted, sizeof quoted);
+    assert_string_equal(quoted, "'abcde'");
+}
+
 /* Reads a literal like ClickHouse: a backslash takes the next byte, a quote ends the literal. Returns NULL if
  * the literal does not end at `end`. */
 static const char *read_literal(const char *at, const char *end, char *out)
@@ -87,6 +103,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quotes_and_backslashes_are_escaped),
+        cmocka_unit_test(the_promised_room_is_enough),
         cmocka_unit_test(any_text_is_one_literal),
         cmocka_unit_test(a_text_above_the_limit_is_refused),
     };
