@@ -19,23 +19,26 @@
 #include "support/json.h"
 #include "support/map.h"
 
-/* Texts and data of a kernel on a device. Item i describes row i of the totals' kernels. */
+/* Texts and data of a kernel on a device. Item i describes row i of the totals' kernels. A small kernel
+ * beyond the limit for names has no texts: NULL, and the label "". */
 struct occ_answer_kernel {
-    const char *name, *demangled; /* short and full name; NULL: a small kernel beyond the limit for names */
+    const char *name, *demangled; /* short and full name */
     const char *label;            /* family and tile in words: "GEMM 128x64"; "": no rule knows the kernel */
-    size_t row; /* in the table of kernels; a kernel's part without a model shares its row */
+    size_t row; /* the kernel's row in the answer of occ_store_top(); its part without a model has the same */
     int64_t device;
     const char *device_name;
     struct occ_dominant_config config; /* the configuration with the longest time; changes are for it */
     uint64_t total_ns;                 /* durations of all configurations */
 };
 
-/* Uses of the GPU time, and the changes that save most of it. */
+/* Uses of the GPU time, and the changes that save most of it. All texts and arrays belong to the overview. */
 struct occ_overview {
-    struct occ_totals totals; /* one row per device, and one per kernel and device */
+    /* a row for each device, and for each kernel and device; a kernel's time in configurations without a
+     * model has a row of its own after these */
+    struct occ_totals totals;
     const struct occ_answer_kernel *kernels;
     const double *duration_s;           /* sum of durations on each of totals.gpus */
-    const double *communication_s;      /* the part of communication kernels */
+    const double *communication_s;      /* the part of communication kernels in duration_s */
     struct occ_gpu_time time;           /* all GPUs together; window_s 0: unknown */
     const struct occ_finding *findings; /* the largest predicted saving first */
     size_t n_findings;
@@ -63,7 +66,7 @@ int occ_overview_ask(struct occ_store *store, const struct occ_filter *filter,
  * occ_overview_filter(). The caller may free `kernels` before the overview. */
 int occ_overview_make(struct occ_store *store, const struct occ_filter *filter, const struct occ_top *kernels,
                       struct occ_overview *ret_overview, struct occ_error *err);
-/* Makes an overview without findings, which takes less time. */
+/* The same without findings, which takes less time. */
 int occ_overview_make_times(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_top *kernels, struct occ_overview *ret_overview,
                             struct occ_error *err);
@@ -99,54 +102,57 @@ enum occ_share_of occ_overview_share_of(const struct occ_overview *overview, siz
 /* A kernel that loses GPU time, on all its devices. */
 struct occ_worst_kernel {
     size_t kernel; /* index of its row with the largest loss */
-    double share;  /* of the GPU time */
+    double share;  /* share of the GPU time */
     double used;   /* part of its warp slots that held a warp */
 };
 /* Finds at most `max` kernels with a loss of at least OCC_FINDING_MIN, the largest loss first. None if the
  * GPU time is unknown. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_overview_worst(const struct occ_overview *overview, size_t max, struct occ_worst_kernel *ret_worst,
                        size_t *ret_n);
-/* Describes `cause` (enum occ_part; OCC_PART_COUNT: none) of a kernel by its configuration. */
+/* Describes the cause (enum occ_part; OCC_PART_COUNT: none) of a kernel's loss by its configuration. */
 struct occ_why occ_why_of(const struct occ_dominant_config *config, unsigned cause, bool is_communication);
-/* Prints the largest cause of row `kernel` in words, as occ_why_text(). Returns `text`. */
+/* Formats the largest cause of row `kernel` of the totals in words, like occ_why_text(). Returns `text`. */
 const char *occ_overview_why(const struct occ_overview *overview, size_t kernel, char text[OCC_WHY_BYTES]);
 
 /* ---- one kernel ---- */
 
-/* The answer about a kernel on a device: its finding, also if the loss is too small for the overview. */
+/* The answer about a kernel on a device: its finding, also if the loss is too small for the overview. It has
+ * no pointer into the judge or the overview. */
 struct occ_kernel_answer {
-    struct occ_finding finding;
+    struct occ_finding finding; /* finding.kernel: index in the overview's totals */
     struct occ_kernel_owner owner;
     double used;        /* elapsed occupancy: measured, else the low end of the expected range */
     double cause_ratio; /* part of the occupancy that finding.cause takes */
-    double rest_ratio;  /* part of its time in configurations without a predicted saving */
-    int64_t config;     /* the launch configuration with most time, which the saving is predicted for */
+    double rest_ratio;  /* part of the kernel's time in configurations without a predicted saving */
+    int64_t config;     /* the launch configuration with most time, for which the saving is predicted */
     double gpu_share;   /* share of its durations in the GPU time, as in `occq top`; NaN: not known */
     struct occ_why why;
     bool is_known;       /* false: the model rejects all launch configurations; `finding` has no cause */
-    bool is_of_gpu_time; /* shares are of the GPU time; false: of the kernel's own time */
+    bool is_of_gpu_time; /* true: shares are of the GPU time; false: of the kernel's own time */
 };
 
-/* Judges kernels of an overview. The overview outlives the judge; occ_judge_close() frees its memory. */
+/* Judges kernels of an overview, which outlives the judge. */
 struct occ_kernel_judge {
     const struct occ_overview *overview;
-    double *shares;      /* as from occ_share_kernels() */
+    double *shares;      /* from occ_share_kernels() */
     struct occ_map rows; /* kernel and device -> row of the totals */
     struct occ_arena memory;
 };
+/* Prepares a judge; occ_judge_close() frees its memory. Returns 0 or OCC_E_NO_MEMORY; then nothing is to be
+ * closed, but a close does no harm. */
 int occ_judge_open(const struct occ_overview *overview, struct occ_kernel_judge *ret_judge,
                    struct occ_error *err);
-/* `dominant`: the kernel's configuration with the longest time, with the same filter as the overview.
- * Findings of the overview about the kernel on all its devices add up to the answers for these devices; the
- * overview predicts savings only for kernels with large losses. OCC_E_NOT_FOUND: the overview has no such
- * kernel. */
+/* Judges a kernel on a device. `dominant`: its configuration with the longest time, read with the filter of
+ * the overview. The answers for all devices of a kernel add up to the overview's findings about the kernel,
+ * but the overview predicts savings only for kernels with large losses. OCC_E_NOT_FOUND: the overview does
+ * not have the kernel on this device. */
 int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row *dominant,
                      struct occ_kernel_answer *ret_answer, struct occ_error *err);
 void occ_judge_close(struct occ_kernel_judge *judge);
 
-/* Prints what a finding's change saves: "about 4.9% of the GPU time: predicted time x0.85 (80% interval ...);
- * 9 published cases: 8 faster, 1 slower"; "measure it: ..." if the sign of the effect is not known. Returns
- * `text`. */
+/* Formats the saving of the answer's change: "about 4.9% of the GPU time: predicted time x0.85 (80% interval
+ * ...); 9 published cases: 8 faster, 1 slower"; "measure it: ..." if the sign of the effect is not known.
+ * Returns `text`. */
 const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, size_t size);
 /* Writes the object `key` about the answer into the open object, like an item of "findings". */
 void occ_kernel_answer_json(struct occ_json *json, const char *key, const struct occ_kernel_answer *answer);
@@ -161,7 +167,7 @@ struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *value
 
 /* ---- for people and programs ---- */
 
-/* Prints the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
+/* Formats the source of a finding's occupancy: "modelled", "simulated", "measured in 12 % of its time".
  * Returns `text`. */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);
 
@@ -169,9 +175,9 @@ const char *occ_confidence_text(const struct occ_finding *finding, char *text, s
  * lost launches. */
 const char *occ_overview_finding_text(const struct occ_overview *overview, enum occ_finding_kind kind);
 
-/* Prints the overview for people: busy time of the GPUs, parts of the GPU time (100 % together), the largest
- * loss, and the source of the occupancy. Returns the number of lines; 0: no launches. Names of GPUs are not
- * sanitised. */
+/* Formats the overview for people: busy time of the GPUs, parts of the GPU time (100 % together), the largest
+ * loss, and the source of the occupancy; without GPU time only the first and the last line. Returns the
+ * number of lines; 0: no launches. Names of GPUs are not sanitised. */
 enum { OCC_OVERVIEW_LINES = 4, OCC_OVERVIEW_LINE_BYTES = 256 };
 size_t occ_overview_text(const struct occ_overview *overview,
                          char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES]);

@@ -24,7 +24,7 @@ enum { OCC_PRICES_MAX = 64, OCC_PRICE_MODEL_BYTES = 96, OCC_CURRENCY_BYTES = 4 }
 /* The price of a GPU-hour. `model`: a part of the GPU's name; ASCII case does not matter. */
 struct occ_price {
     char model[OCC_PRICE_MODEL_BYTES], currency[OCC_CURRENCY_BYTES]; /* currency: three letters (ISO 4217) */
-    int64_t millionths;                                              /* of the currency's unit; > 0 */
+    int64_t millionths; /* millionths of the currency's unit; > 0 */
 };
 
 struct occ_prices {
@@ -32,16 +32,18 @@ struct occ_prices {
     size_t n;
 };
 
-/* Reads "2.50 EUR": at most 1000000, at most 6 digits after the point. Returns false for other texts. */
+/* Reads "2.50 EUR": more than 0, at most 1000000, at most 6 digits after the point. Sets currency and
+ * millionths; the model stays. Returns false for other texts. Pure. */
 bool occ_price_parse(const char *text, struct occ_price *ret_price);
-/* Returns the price with the longest model in the GPU's name, the first of equally long ones; NULL: none. */
+/* Returns the price with the longest model in the GPU's name, the first of equally long ones; NULL: none, or
+ * `gpu` is NULL. A slice of a GPU ("... MIG ...") has only prices with "MIG" in their model. Pure. */
 const struct occ_price *occ_price_of(const struct occ_prices *prices, const char *gpu);
 
 /* ---- amounts that add up ---- */
 
 /* Shares out `total` >= 0 in proportion to weights, which are finite and not negative: each share is rounded
  * down, and the largest remainders get one more, the first of equal ones. The shares add up to `total`; all
- * are 0 if all weights are. Returns 0 or OCC_E_NO_MEMORY. */
+ * are 0 if all weights are 0. Returns 0 or OCC_E_NO_MEMORY. Any thread. */
 int occ_share_out(int64_t total, const double *weights, size_t n, int64_t *ret_shares);
 
 /* ---- the bill ---- */
@@ -59,22 +61,24 @@ enum occ_bill_part { OCC_BILL_PARTS(OCC_BILL_ENUMERATOR) OCC_BILL_PART_COUNT };
 
 /* The unit of a row. */
 enum occ_bill_by {
-    OCC_BILL_BY_RUN,    /* the runs' keys */
-    OCC_BILL_BY_KERNEL, /* the runs' keys are ignored, here and below */
-    OCC_BILL_BY_LAYER,  /* ranges around a launch; equal names with different numbers are one layer */
-    OCC_BILL_BY_RANGE   /* the same with numbers */
+    OCC_BILL_BY_RUN, /* the runs' keys; the other units ignore the keys */
+    OCC_BILL_BY_KERNEL,
+    OCC_BILL_BY_LAYER, /* ranges around a launch; names that differ only in their number are one layer */
+    OCC_BILL_BY_RANGE  /* ranges around a launch; each name is a row */
 };
 /* Key of kernels without a range; also of launches that are no longer stored individually. */
 #define OCC_BILL_NO_LAYER "(no layer)"
 
-/* All time of one key on GPUs of one model. */
+/* All time of one key on GPUs of one model. `key` belongs to the question's runs or to the bill, `price` to
+ * the question. */
 struct occ_bill_row {
     const char *key, *model;       /* NULL: unknown; by kernel, layer and range: no kernel */
     const struct occ_price *price; /* NULL: no price; amounts are 0 then and mean nothing */
     double held_s, part_s[OCC_BILL_PART_COUNT];
-    double lost_low_s;                  /* the smallest lost time; the difference may be used time */
+    /* low end of the lost time; the difference to part_s[OCC_BILL_LOST] may be used time */
+    double lost_low_s;
     double part_j[OCC_BILL_PART_COUNT]; /* energy in the parts, in joules, for metered_s of held_s */
-    double metered_s;                   /* 0: no energy is known */
+    double metered_s;                   /* part of held_s with a known energy; 0: no energy is known */
     bool is_estimate; /* a part of the launches was read, launches were lost, or overlap is not known */
     bool simulated;
     int64_t cents, part_cents[OCC_BILL_PART_COUNT], lost_low_cents; /* hundredths of the currency's unit */
@@ -87,7 +91,7 @@ struct occ_bill_row {
 struct occ_bill {
     struct occ_bill_row *rows; /* the largest amount first, then rows without a price by held time */
     size_t n;
-    int64_t first_ns, last_ns; /* of the billed time of runs that count from 1970; 0: none */
+    int64_t first_ns, last_ns; /* ends of the billed time, over runs whose times count from 1970; 0: none */
     size_t replays; /* runs whose times are not the program's (Nsight Compute), and which are not billed */
     void *memory;
 };
@@ -103,11 +107,11 @@ struct occ_bill_history {
     struct occ_store *store;
     const struct occ_bill_run *runs; /* all runs of the history, in ascending order */
     size_t n_runs;
-    const void *names; /* for the question's kernel_name */
+    const void *names; /* first argument of the question's kernel_name() for this history */
 };
 
 struct occ_bill_question {
-    int64_t since_ns, until_ns; /* as in struct occ_filter */
+    int64_t since_ns, until_ns; /* see struct occ_filter; 0: no limit */
     const struct occ_bill_history *histories;
     size_t n_histories;
     enum occ_bill_by by;
@@ -120,6 +124,7 @@ struct occ_bill_question {
 /* Makes one bill of all histories. A GPU is known by its UUID: runs of all histories share its time, and its
  * energy counts once, though each history may have a copy. A run's energy is divided into parts in proportion
  * to their time. Rows of one currency add up to the rounded amount of all their time, and a row's parts to
- * the row. The prices outlive the bill. */
+ * the row. The prices and the runs' keys must outlive the bill. Free it with occ_bill_free(); after a failure
+ * it is empty. */
 int occ_bill_make(const struct occ_bill_question *question, struct occ_bill *ret_bill, struct occ_error *err);
 void occ_bill_free(struct occ_bill *bill);

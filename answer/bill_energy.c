@@ -18,11 +18,11 @@ struct meter {
     int64_t gpu, time_ns;        /* all before time_ns is divided */
     size_t at, end;              /* its edges from time_ns on */
     size_t active;               /* runs that hold the GPU at time_ns */
-    struct occ_bill_energy each; /* of a run that has held the GPU since the first edge */
+    struct occ_bill_energy each; /* energy of a run that has held the GPU since the first edge */
 };
 
 struct division {
-    struct occ_bill_energy *energies; /* of each holder */
+    struct occ_bill_energy *energies; /* energies of the holders */
     struct edge *edges;               /* ordered by GPU and time */
     size_t n_edges;
     struct meter *meters; /* ordered by GPU */

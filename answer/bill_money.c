@@ -72,7 +72,7 @@ const struct occ_price *occ_price_of(const struct occ_prices *prices, const char
 /* ---- amounts that add up ---- */
 
 struct remainder {
-    double part; /* of 1, that rounding down left */
+    double part; /* part of 1 that rounding down left */
     size_t at;
 };
 

@@ -11,24 +11,24 @@ struct occ_device_sums {
     uint64_t launches;
 };
 
-/* Sets the times of the `n` rows of `gpus`, and `overview`'s read_ratio, is_busy_most, lost and
- * lost_ratio. The rows' `gpu` and
- * `overview`'s launches are set before; sums[i] belongs to gpus[i]. Times stay 0 if all runs are replays.
- * Programs that share a GPU at the same time share its time: their busy times are added up to at most the
- * time of the GPU. Returns 0 or OCC_E_NO_MEMORY. */
+/* Sets the times of the `n` rows of `gpus`, and the overview's read_ratio, is_busy_most, lost and lost_ratio.
+ * The rows' `gpu` and the overview's launches are set before; sums[i] belongs to gpus[i]. Times stay 0 if all
+ * runs are replays. Programs that share a GPU at the same time share its time: their busy times are added up
+ * to at most the time of the GPU. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_gpu_totals_fill(const struct occ_gpu_estimates *estimates, const struct occ_device_sums *sums,
                         struct occ_gpu_totals *gpus, size_t n, struct occ_overview *overview);
 
 /* Returns the kernel's time without the used part, in seconds. `used` must be known. */
 double occ_lost_s(const struct occ_kernel_totals *kernel);
 
-/* Sets the changes of `kernel` from its launch configuration `row`, which is analysed: none if throughput
- * limits the kernel. Returns false without memory. */
+/* Sets the candidates and is_throughput_bound of `kernel` from its launch configuration `row`, which is
+ * analysed. No candidates if throughput limits the kernel. They belong to `arena`. Returns false without
+ * memory. */
 bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
                         struct occ_arena *arena);
 
-/* Adds changes to the OCC_CANDIDATES_CONFIGS rows of `kernels` with the largest losses. overview->kernels has
- * the same index as `kernels`. */
+/* Sets the candidates of at most OCC_CANDIDATES_CONFIGS rows of `kernels`: the rows with the largest losses,
+ * without communication. overview->kernels has the same index as `kernels`. */
 #define OCC_CANDIDATES_CONFIGS 32
 int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_overview *overview, struct occ_kernel_totals *kernels, size_t n,

@@ -102,7 +102,7 @@ static void put_judgement(struct occ_json *json, const struct occ_finding *f)
     }
     put_saving(json, &f->saves);
     put_forecast(json, &f->forecast);
-    occ_json_string(json, "by_design", f->by_design ? occ_design_text(f->by_design) : NULL);
+    occ_json_string(json, "by_design", f->low_reasons ? occ_low_reason_text(f->low_reasons) : NULL);
     occ_json_string(json, "confidence", occ_confidence_word(f->confidence));
     occ_json_string(json, "confidence_text", occ_confidence_text(f, text, sizeof text));
     occ_json_real(json, "measured_ratio", f->measured_ratio);

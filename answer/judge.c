@@ -100,7 +100,7 @@ int occ_judge_kernel(struct occ_kernel_judge *judge, const struct occ_config_row
 
 /* ---- the saving ---- */
 
-#define SAVING_MIN 1e-4 /* of the time; smaller savings have no digits for people */
+#define SAVING_MIN 1e-4 /* share of the time; smaller savings have no digits for people */
 
 static bool is_none(const struct occ_finding *f)
 {

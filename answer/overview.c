@@ -346,7 +346,7 @@ struct occ_gpu_steps occ_overview_steps(const struct occ_gpu_time *time, unsigne
     return ret;
 }
 
-/* A busy time, and the sum of durations that took it. */
+/* The time in which kernels ran, and the sum of their durations, which is larger if they overlap. */
 struct busy {
     double busy_s, duration_s;
 };

@@ -102,8 +102,8 @@ const char *occ_overview_finding_text(const struct occ_overview *o, enum occ_fin
                                              : occ_finding_text(kind);
 }
 
-/* Prints the same percentages as parts_text(). */
-static void loss_text(const struct occ_overview *o, char *text, size_t size)
+/* Prints the largest loss with its cause or change, in the percentages of parts_text(). */
+static void largest_loss_text(const struct occ_overview *o, char *text, size_t size)
 {
     const struct occ_gpu_time *t = &o->time;
     const struct occ_gpu_steps percent = occ_overview_steps(t, 100);
@@ -161,7 +161,7 @@ size_t occ_overview_text(const struct occ_overview *o,
     if (has_time)
         parts_text(o, lines[n++], OCC_OVERVIEW_LINE_BYTES);
     if (has_time)
-        loss_text(o, lines[n], OCC_OVERVIEW_LINE_BYTES);
+        largest_loss_text(o, lines[n], OCC_OVERVIEW_LINE_BYTES);
     n += has_time && lines[n][0];
     source_text(o, lines[n++], OCC_OVERVIEW_LINE_BYTES);
     return n;

@@ -6,7 +6,7 @@
 
 /* Sums of a kernel's rows. */
 struct sums {
-    size_t row; /* with the largest loss */
+    size_t row; /* row with the largest loss */
     double share, time_s, used_s;
 };
 
@@ -32,7 +32,8 @@ static int most_loss_first(const void *left, const void *right)
     return x != y ? (x < y) - (x > y) : (a->row > b->row) - (a->row < b->row);
 }
 
-/* Returns the rows with a name and a model, ordered by kernel; the caller frees them. NULL: no memory. */
+/* Returns the indices of the rows with a name and a known occupancy, ordered by kernel; the caller frees
+ * them. NULL: no memory. */
 static size_t *known_rows(const struct occ_overview *o, size_t *ret_n)
 {
     size_t *rows = calloc(o->totals.n_kernels + 1, sizeof *rows), n = 0;

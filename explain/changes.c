@@ -106,18 +106,17 @@ const char *occ_change_text(enum occ_owner_change change)
     return texts[change];
 }
 
-const char *occ_design_text(uint32_t by_design)
+const char *occ_low_reason_text(uint32_t low_reasons)
 {
     static const struct {
         uint32_t bit;
         const char *text;
-    } texts[] = {
-        {OCC_DESIGN_COMMUNICATION, "low by design: communication"},
-        {OCC_DESIGN_PERSISTENT, "low by design: persistent kernel"},
-        {OCC_DESIGN_TENSOR_CORES, "low by design: a few warps keep the tensor cores busy"},
-        {OCC_DESIGN_MAYBE_PERSISTENT, "maybe a persistent kernel: the grid is a multiple of the SMs"}};
+    } texts[] = {{OCC_LOW_COMMUNICATION, "low by design: communication"},
+                 {OCC_LOW_PERSISTENT, "low by design: persistent kernel"},
+                 {OCC_LOW_TENSOR_CORES, "low by design: a few warps keep the tensor cores busy"},
+                 {OCC_LOW_MAYBE_PERSISTENT, "maybe a persistent kernel: the grid is a multiple of the SMs"}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (by_design & texts[i].bit)
+        if (low_reasons & texts[i].bit)
             return texts[i].text;
     return "";
 }

@@ -105,7 +105,7 @@ static size_t add_times(const struct occ_totals *totals, const struct occ_gpu_ti
     add_time(findings, &n, OCC_FINDING_COPIES, time->copies, OCC_CHANGE_OVERLAP);
     add_time(findings, &n, OCC_FINDING_COMMUNICATION, time->communication, OCC_CHANGE_OVERLAP);
     findings[n - 1].kernel = longest_communication(totals);
-    findings[n - 1].by_design = OCC_DESIGN_COMMUNICATION;
+    findings[n - 1].low_reasons = OCC_LOW_COMMUNICATION;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < totals->n_kernels; k++)
             if (totals->kernels[k].simulated)

@@ -10,7 +10,6 @@
 static const struct occ_saving unknown_saving = {NAN, NAN, NAN, 0};
 const struct occ_forecast occ_no_forecast = {NAN, NAN, NAN, 0, 0, false, false};
 
-/* Returns the sort key of a saving, a share of the same time as `lost`. */
 double occ_rank_of(const struct occ_saving *saving, double lost)
 {
     if (isfinite(saving->median))
@@ -45,31 +44,31 @@ static bool leaves_sms_idle(const struct occ_kernel_totals *kernel)
 }
 
 /* Returns true if the launches take no longer than a launch without work. */
-static bool is_shortest_launch(const struct occ_kernel_totals *kernel)
+static bool is_as_short_as_empty(const struct occ_kernel_totals *kernel)
 {
     return kernel->launches > 0 && kernel->time_s * 1e9 <= OCC_LAUNCH_NS * (double)kernel->launches;
 }
 
-static uint32_t design_of(const struct occ_kernel_totals *kernel, unsigned cause)
+static uint32_t low_reasons_of(const struct occ_kernel_totals *kernel, unsigned cause)
 {
-    uint32_t traits = kernel->owner ? kernel->owner->traits : 0, design = 0;
+    uint32_t traits = kernel->owner ? kernel->owner->traits : 0, reasons = 0;
     bool is_resource = cause < OCC_CAUSE_SMALL_GRID;
     if (occ_is_communication(kernel))
-        design |= OCC_DESIGN_COMMUNICATION;
+        reasons |= OCC_LOW_COMMUNICATION;
     if (traits & OCC_TRAIT_PERSISTENT)
-        design |= OCC_DESIGN_PERSISTENT;
+        reasons |= OCC_LOW_PERSISTENT;
     else if (kernel->by_design & OCC_BY_DESIGN_PERSISTENT)
-        design |= OCC_DESIGN_MAYBE_PERSISTENT;
+        reasons |= OCC_LOW_MAYBE_PERSISTENT;
     if (traits & OCC_TRAIT_TENSOR_CORES && is_resource && !leaves_sms_idle(kernel))
-        design |= OCC_DESIGN_TENSOR_CORES;
-    return design;
+        reasons |= OCC_LOW_TENSOR_CORES;
+    return reasons;
 }
 
-/* Returns true if the kernel's name shows that a low occupancy is intended. OCC_DESIGN_MAYBE_PERSISTENT, a
+/* Returns true if the kernel's name shows that a low occupancy is intended. OCC_LOW_MAYBE_PERSISTENT, a
  * guess from the grid, does not count. */
-static bool is_intended(uint32_t design)
+static bool is_intended(uint32_t low_reasons)
 {
-    return (design & (OCC_DESIGN_COMMUNICATION | OCC_DESIGN_PERSISTENT | OCC_DESIGN_TENSOR_CORES)) != 0;
+    return (low_reasons & (OCC_LOW_COMMUNICATION | OCC_LOW_PERSISTENT | OCC_LOW_TENSOR_CORES)) != 0;
 }
 
 /* Savings below the smallest promise are noise if neither change is promised. */
@@ -108,7 +107,7 @@ static bool is_useful(const struct occ_kernel_totals *kernel, const struct occ_c
 
 /* Returns the best useful change; NULL: none. `cause`: among the changes for this cause; OCC_PART_COUNT:
  * among all. */
-static const struct occ_candidate *choose(const struct occ_kernel_totals *kernel, unsigned cause)
+static const struct occ_candidate *choose_change(const struct occ_kernel_totals *kernel, unsigned cause)
 {
     const struct occ_candidate *best = NULL;
     for (size_t i = 0; i < kernel->n_candidates; i++) {
@@ -130,7 +129,7 @@ static enum occ_aside aside_of(const struct occ_kernel_totals *kernel, unsigned 
         return OCC_ASIDE_NO_LOSS;
     if (cause < OCC_CAUSE_SMALL_GRID && !fills_a_wave(kernel))
         return OCC_ASIDE_FEW_BLOCKS;
-    return choose(kernel, cause) ? OCC_ASIDE_SAVES_LESS : OCC_ASIDE_NO_CHANGE;
+    return choose_change(kernel, cause) ? OCC_ASIDE_SAVES_LESS : OCC_ASIDE_NO_CHANGE;
 }
 
 /* Returns true if a library's matrix product loads single elements because its operands are aligned to one
@@ -201,18 +200,18 @@ static void set_unpredicted(const struct occ_kernel_totals *kernel, struct occ_f
 
 static void set_change(const struct occ_kernel_totals *kernel, struct occ_finding *finding)
 {
-    const struct occ_candidate *best = choose(kernel, OCC_PART_COUNT);
-    finding->by_design = design_of(kernel, finding->cause);
+    const struct occ_candidate *best = choose_change(kernel, OCC_PART_COUNT);
+    finding->low_reasons = low_reasons_of(kernel, finding->cause);
     finding->advice = OCC_ADVICE_COUNT;
     finding->saves = unknown_saving;
     finding->forecast = occ_no_forecast;
-    if (is_shortest_launch(kernel) && has_loss(kernel) && !occ_is_communication(kernel)) {
+    if (is_as_short_as_empty(kernel) && has_loss(kernel) && !occ_is_communication(kernel)) {
         finding->change = OCC_CHANGE_FUSE;
         finding->aside = OCC_ASIDE_LAUNCH_TIME;
     } else if (is_misaligned(kernel)) {
         finding->change = OCC_CHANGE_PAD;
         finding->aside = OCC_ASIDE_ALIGNMENT;
-    } else if (is_intended(finding->by_design)) {
+    } else if (is_intended(finding->low_reasons)) {
         finding->change = occ_is_communication(kernel) ? OCC_CHANGE_OVERLAP : OCC_CHANGE_LEAVE;
         finding->saves = (struct occ_saving){.median = 0};
     } else if (kernel->is_throughput_bound) {

@@ -3,8 +3,9 @@
 
 #include "totals.h"
 
-/* NaN: no prediction. */
+/* A forecast of NaN: no prediction. */
 extern const struct occ_forecast occ_no_forecast;
 
-/* Returns the sort key of a saving, a share of the same time as `lost`. */
+/* Returns the sort key of a saving: its median, else the middle of its bounds, else half of `lost`. All are
+ * shares of the same time. */
 double occ_rank_of(const struct occ_saving *saving, double lost);

@@ -28,7 +28,7 @@ struct work {
     const struct occ_layer_options *options;
     struct occ_layers *out;
     double *differences; /* scratch: one value for each node of the largest group of folded nodes */
-    uint32_t *node_of;   /* for each item of the totals: its node of `folded`; 0: no range */
+    uint32_t *node_of;   /* node of `folded` of each item of the totals; 0: no range */
 };
 
 /* ---- names ---- */
@@ -279,7 +279,7 @@ static void emit(struct work *w, const struct pass *pass, uint32_t at, unsigned 
     size_t before = w->out->n;
     for (uint32_t i = pass->child_from[at]; i < pass->child_from[at + 1]; i++)
         emit(w, pass, pass->child_order[i], depth + 1);
-    if (w->out->n > before) /* without shown children the line would repeat its parent's */
+    if (w->out->n > before) /* else the line would repeat the line of the parent */
         emit_direct(w, pass, at, depth + 1);
 }
 

@@ -25,7 +25,7 @@
 
 /* Totals of the launches in one range, or of a kernel in it. */
 struct occ_range_totals {
-    const char *path;   /* names joined by '/', outermost first; NULL: no range is known */
+    const char *path;   /* names joined by '/', outermost first; NULL and "": no range is known */
     bool is_backward;   /* launched by autograd for the operator of that range */
     const char *kernel; /* text for `worst_kernel`; NULL: unknown */
     int64_t kernel_id;  /* its number; 0: unknown */
@@ -36,9 +36,10 @@ struct occ_range_totals {
 
 struct occ_layer_options {
     unsigned depth; /* maximum number of levels; 0: all */
-    /* Lines with a smaller share are left out and counted in `hidden`. A ratio; 0: none. */
+    /* lines with a smaller share are left out, with the lines inside them; 0: none. A ratio. */
     double min_share;
-    /* Operators inside of layers are layers too. Operators have names with "::" ("aten::addmm"). */
+    /* true: operators inside of layers, with names that have "::" ("aten::addmm"), are layers too; false:
+     * their launches count to the layer around them */
     bool with_operators;
     const char *unfold; /* siblings with this name (without its number) have a line each; NULL: none */
 };
@@ -55,28 +56,31 @@ struct occ_layer_outlier {
 struct occ_layer {
     unsigned depth;  /* 0: directly below the prefix */
     uint32_t parent; /* index of the line around it; OCC_NO_LAYER: depth 0 */
-    const char
-        *name; /* without number if folded; "(directly)": launches of the parent, outside of its children */
+    /* folded: without the number; "(directly)": launches of the parent, outside of its children */
+    const char *name;
     uint32_t count; /* folded siblings, over all folded parents; 1: a single layer */
     uint64_t launches;
     double time_s;
-    double share;             /* share of the time of all launches, with or without a range */
-    double used;              /* mean elapsed occupancy by time, of launches with a known one; NaN: none */
-    const char *worst_kernel; /* kernel of the range with the largest loss; NULL: unknown */
+    double share; /* share of the time of all launches, with or without a range */
+    double used;  /* elapsed occupancy, mean over the time of the launches for which it is known; NaN: none */
+    const char *worst_kernel; /* kernel with the largest loss in one range of the layer; NULL: unknown */
     int64_t worst_kernel_id;  /* 0: unknown */
     struct occ_layer_outlier outlier;
     bool is_backward;
 };
 
+/* The lines, forward passes first; lines inside a line follow it, the longest time first. All texts live
+ * until occ_layers_free(). */
 struct occ_layers {
-    const char *prefix; /* "": the paths have nothing in common */
+    /* "": the paths share no name, or only names that have a line (leaves, folded layers) */
+    const char *prefix;
     const char *backward_prefix;
     struct occ_layer *layers;
     size_t n;
     double time_s;        /* time of all launches */
     double covered_ratio; /* part of time_s in launches with a range; NaN: time_s is 0 */
-    size_t hidden;        /* layers left out */
-    uint32_t *line_of; /* for each item of `totals`: the deepest line with its launches; OCC_NO_LAYER: none */
+    size_t hidden;        /* lines left out because of min_share, without the lines inside them */
+    uint32_t *line_of;    /* deepest line with the launches of each item of `totals`; OCC_NO_LAYER: none */
     struct occ_arena memory;
 };
 
@@ -86,8 +90,8 @@ struct occ_layers {
 #define OCC_LAYER_OUTLIER_RATIO  0.2
 #define OCC_LAYER_OUTLIER_SIGMAS 5.0
 
-/* Makes the tree of layers. Returns 0 or OCC_E_NO_MEMORY. Texts of `totals` must outlive *ret_layers; free it
- * with occ_layers_free(). */
+/* Makes the tree of layers. The texts of `totals` must outlive *ret_layers, which the caller frees with
+ * occ_layers_free(). Returns 0 or OCC_E_NO_MEMORY; then *ret_layers is unchanged. */
 int occ_layers_make(const struct occ_range_totals *totals, size_t n, const struct occ_layer_options *options,
                     struct occ_layers *ret_layers);
 void occ_layers_free(struct occ_layers *layers);

@@ -19,7 +19,7 @@ struct occ_gpu_totals {
     double window_s;      /* recorded time: from the first start to the last end, without gaps in recording */
     double unrecorded_s;  /* gaps in recording, which are not a part of window_s */
     double busy_s;        /* time in which at least one kernel ran */
-    double launch_wait_s; /* part of the idle time in which the GPU waited for a launch (store/gaps.h) */
+    double launch_wait_s; /* idle time in which the GPU waited for a launch (store/gaps.h) */
     double copies_s;      /* time in which copies ran and no kernel; NaN: copies are not recorded */
     /* time in which communication ran and no other kernel; NaN: unknown, then the busy time is divided in
      * proportion to the sums of durations */
@@ -28,11 +28,12 @@ struct occ_gpu_totals {
 
 /* A predicted saving: part of a time that a change saves. NaN: unknown. */
 struct occ_saving {
-    double median, low, high; /* low and high: the bounds, or an interval of 80 % if `cases` > 0 */
+    double median, low, high; /* low, high: an interval of 80 % if `cases` > 0, else bounds of the model */
     uint32_t cases;           /* measured changes behind the prediction; 0: bounds of the model */
 };
 
-/* The predicted time of a launch after a change / before (occupancy/predict.h). NaN: no prediction. */
+/* The predicted time of a launch after a change, divided by the time before (occupancy/predict.h). NaN: no
+ * prediction. */
 struct occ_forecast {
     double ratio, low, high; /* median, ends of the interval of 80 %; NaN ends: an empty launch's time */
     uint32_t faster, slower; /* numbers of published cases */
@@ -44,7 +45,7 @@ struct occ_forecast {
 struct occ_candidate {
     enum occ_advice_kind kind;
     uint64_t now, needed;     /* see struct occ_advice */
-    struct occ_saving saving; /* as a part of the kernel's own time */
+    struct occ_saving saving; /* part of the time of this launch configuration */
     struct occ_forecast forecast;
 };
 
@@ -83,6 +84,7 @@ static inline double occ_positive(double value)
     return isfinite(value) && value > 0 ? value : 0;
 }
 
+/* Returns the smaller value; `max` if `value` is NaN. */
 static inline double occ_at_most(double value, double max)
 {
     return value < max ? value : max;

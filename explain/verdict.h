@@ -23,7 +23,7 @@
 struct occ_gpu_time {
     int64_t key;         /* identifies the GPU, run or job; 0: all */
     double window_s;     /* the GPU time that is 1 here, in seconds */
-    double unrecorded_s; /* time without recording between launches, which is not a part of it */
+    double unrecorded_s; /* time without recording between launches, which is not a part of window_s */
     double launch_wait, pause, communication, copies, kernels;
     double used, unknown, lost[OCC_PART_COUNT]; /* add up to `kernels` */
     bool has_copies;                            /* copies are recorded on all GPUs */
@@ -35,13 +35,14 @@ struct occ_gpu_time {
 #define OCC_TIME_BY_ENUMERATOR(name, word) OCC_TIME_BY_##name,
 enum occ_time_by { OCC_TIME_BY(OCC_TIME_BY_ENUMERATOR) OCC_TIME_BYS };
 
-/* Makes rows in ascending order of their keys, or one row for ALL. The caller frees *ret_rows. Returns 0 or
- * OCC_E_NO_MEMORY. */
+/* Makes rows in ascending order of their keys, or one row for ALL; no row if there is no GPU. The caller
+ * frees *ret_rows, also if *ret_n is 0. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_gpu_times(const struct occ_totals *totals, enum occ_time_by by, struct occ_gpu_time **ret_rows,
                   size_t *ret_n);
 
-/* Rounds ratios to steps of 1 / `steps` (100: percent) so that the steps add up to the rounded sum of the
- * ratios: the largest remainders are rounded up. Ratios are not negative and their sum is at most about 1. */
+/* Rounds `n` ratios to steps of 1 / `steps` (100: percent) so that the steps add up to the rounded sum of the
+ * ratios: the largest remainders are rounded up. Ratios are finite and not negative, and their sum is at most
+ * about 1. */
 void occ_round_shares(const double *ratios, size_t n, unsigned steps, unsigned *ret_steps);
 
 /* ---- findings ---- */
@@ -100,15 +101,15 @@ enum occ_owner_change { OCC_CHANGES(OCC_CHANGE_ENUMERATOR) OCC_CHANGE_COUNT };
 #define OCC_CONFIDENCE_ENUMERATOR(name, word) OCC_CONFIDENCE_##name,
 enum occ_confidence { OCC_CONFIDENCES(OCC_CONFIDENCE_ENUMERATOR) OCC_CONFIDENCE_COUNT };
 
-/* Reasons for a low occupancy by design. Bits. */
-enum occ_design {
-    OCC_DESIGN_COMMUNICATION = 1u,
-    OCC_DESIGN_PERSISTENT = 2u,       /* by the kernel's name */
-    OCC_DESIGN_TENSOR_CORES = 4u,     /* a few warps keep the tensor cores busy */
-    OCC_DESIGN_MAYBE_PERSISTENT = 8u, /* the grid is a multiple of the SMs */
+/* Reasons why a low occupancy is intended, or may be. Bits. */
+enum occ_low_reason {
+    OCC_LOW_COMMUNICATION = 1u,
+    OCC_LOW_PERSISTENT = 2u,       /* the kernel's name says so */
+    OCC_LOW_TENSOR_CORES = 4u,     /* a few warps keep the tensor cores busy */
+    OCC_LOW_MAYBE_PERSISTENT = 8u, /* the grid is a multiple of the SMs */
 };
 
-/* Reasons for advising a change that is not about the largest cause. X(NAME, text) */
+/* Reasons why the advised change is not about the largest cause. X(NAME, text) */
 #define OCC_ASIDES(X)                                                                                        \
     X(NONE, "")                                                                                              \
     X(FEW_BLOCKS, "the largest cause matters only with more blocks")                                         \
@@ -124,8 +125,9 @@ enum occ_aside { OCC_ASIDES(OCC_ASIDE_ENUMERATOR) OCC_ASIDE_COUNT };
  * Shares are of the GPU time. */
 struct occ_finding {
     enum occ_finding_kind kind;
-    size_t kernel;  /* index of the configuration with most loss; of COMMUNICATION: with most time; SIZE_MAX:
-                       none */
+    /* index in totals->kernels of the configuration with most loss; for COMMUNICATION with most time;
+     * SIZE_MAX: none */
+    size_t kernel;
     double share;   /* the subject's share; overlapping kernels divide their common time */
     double lost;    /* part of `share` with empty warp slots; equal to `share` if the subject is no kernel */
     unsigned cause; /* largest part of the loss, enum occ_part; OCC_PART_COUNT: none */
@@ -133,49 +135,53 @@ struct occ_finding {
     enum occ_aside aside;        /* NONE: the change is about the cause */
     enum occ_advice_kind advice; /* the change of a parameter, from now to needed; OCC_ADVICE_COUNT: none */
     uint64_t now, needed;
-    /* NaN: unknown; `high` is at most `share`. The median and the low end are of the launch configuration
-     * with the prediction, the high end assumes the same for the others. */
+    /* share of the GPU time that the change saves. NaN: unknown; `high` is at most `share`. The median and
+     * the low end count only launch configurations with a prediction; the high end assumes the same saving
+     * for the others. */
     struct occ_saving saves;
     struct occ_forecast forecast; /* forecast for the launch configuration `kernel`; NaN ratios: none */
-    uint32_t by_design;           /* enum occ_design bits */
+    uint32_t low_reasons;         /* enum occ_low_reason bits */
     enum occ_confidence confidence;
     double measured_ratio; /* measured part of the subject's time */
 };
 
-/* A smaller loss gives no finding. Share of the GPU time. */
+/* Smallest loss that is a finding of occ_find(), as a share of the GPU time. */
 #define OCC_FINDING_MIN 0.005
-/* A kernel with a smaller part of empty warp slots gets a change only with a promised gain. */
+/* A kernel with a smaller part of empty warp slots gets a change of a parameter only with a promised gain. */
 #define OCC_LOSS_MIN 0.005
-/* Savings that differ by a smaller part of the larger one are equal: then the cheaper change wins. */
+/* Savings that differ by at most this part of the larger saving are equal: then the cheaper change wins. */
 #define OCC_SAVINGS_EQUAL 0.1
 
-/* Finds losses, the largest predicted saving first. A saving without a median is sorted by the middle of its
- * bounds, without bounds by half of the loss. The caller frees *ret_findings. Returns 0 or OCC_E_NO_MEMORY.
- */
+/* Finds losses of at least OCC_FINDING_MIN, the largest predicted saving first. A saving without a median is
+ * sorted by the middle of its bounds, without bounds by half of the loss. Kernels whose occupancy the model
+ * does not know have no finding. The caller frees *ret_findings. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_find(const struct occ_totals *totals, struct occ_finding **ret_findings, size_t *ret_n);
 
-/* Makes the finding about kernels[at], however small its loss; `share`: its share of the time to which the
- * finding's shares refer. */
+/* Makes the finding about kernels[at], whose `used` is known, however small its loss. `share`: the kernel's
+ * share of the time to which the finding's shares refer. Reads no other kernel and no GPU. */
 struct occ_finding occ_judge(const struct occ_totals *totals, size_t at, double share);
+
 /* Sets shares[i] to the share of kernels[i] in the GPU time, 0 for communication: the kernel time of a GPU is
  * divided in proportion to durations. Returns 0 or OCC_E_NO_MEMORY. */
 int occ_share_kernels(const struct occ_totals *totals, double *shares);
 
-/* Returns true if advice of `kind` makes the loss by `cause` (enum occ_part) smaller. */
+/* Returns true if advice of `kind` makes the loss by `cause` (enum occ_part) smaller; false for no advice
+ * (OCC_ADVICE_COUNT) or no cause (OCC_PART_COUNT). */
 bool occ_advice_is_about(enum occ_advice_kind kind, unsigned cause);
 /* Translates advice into a change that the kernel's owner can make; NONE: there is none. */
 enum occ_owner_change occ_change_for(enum occ_owner owner, enum occ_advice_kind kind);
+/* Returns the change's effort in OCC_CHANGES. */
 enum occ_effort occ_change_effort(enum occ_owner_change change);
 
-/* Return words for programs and texts for people. Never NULL. */
+/* Return words for programs and texts for people: static, never NULL. */
 const char *occ_finding_word(enum occ_finding_kind kind);
 const char *occ_finding_text(enum occ_finding_kind kind);
 const char *occ_change_word(enum occ_owner_change change);
 const char *occ_change_text(enum occ_owner_change change);
 const char *occ_aside_text(enum occ_aside aside);
 const char *occ_confidence_word(enum occ_confidence confidence);
-/* Returns the first reason, such as "low by design: communication"; "": none. */
-const char *occ_design_text(uint32_t by_design);
+/* Returns the text of the lowest bit, such as "low by design: communication"; "": no bit is set. */
+const char *occ_low_reason_text(uint32_t low_reasons);
 /* "predicted time x0.85 (80% interval x0.60 to x1.02)"; see struct occ_forecast. Returns `text`. */
 const char *occ_predicted_text(double ratio, double low, double high, char *text, size_t size);
 
@@ -185,12 +191,13 @@ const char *occ_predicted_text(double ratio, double low, double high, char *text
 struct occ_why {
     unsigned cause; /* enum occ_part; OCC_PART_COUNT: none */
     bool is_communication;
-    uint64_t grid_blocks, wave_blocks; /* 0: not known; likewise the rest */
+    /* 0: not known */
+    uint64_t grid_blocks, wave_blocks; /* wave_blocks: blocks of a full wave */
     uint32_t blocks_per_sm, sm_count, registers_per_thread, block_threads;
 };
 
 #define OCC_WHY_BYTES 48
-/* Prints the cause: "32 blocks, 148 SMs", "512 of 2112 blocks" (of a full wave), "96 registers" (per thread),
- * "shared memory, 2/SM" (blocks); "": no cause. A grid below a wave is named before resources, which matter
- * only with more blocks. */
+/* Formats the cause: "32 blocks, 148 SMs", "512 of 2112 blocks" (of a full wave), "96 registers" (per
+ * thread), "shared memory, 2/SM" (blocks), "communication"; "": no cause. A grid below a wave is named before
+ * resources, which matter only with more blocks. Returns `text`; `size`: OCC_WHY_BYTES. */
 const char *occ_why_text(const struct occ_why *why, char *text, size_t size);

@@ -155,7 +155,8 @@ static int put_finding(struct agent_document *document, const struct occ_overvie
     agent_known(&row.json, NULL, f->saves.low);
     agent_known(&row.json, NULL, f->saves.high);
     occ_json_string(&row.json, NULL,
-                    f->by_design ? occ_design_text(f->by_design) : occ_confidence_word(f->confidence));
+                    f->low_reasons ? occ_low_reason_text(f->low_reasons)
+                                   : occ_confidence_word(f->confidence));
     return agent_row_close(&row, document, err);
 }
 

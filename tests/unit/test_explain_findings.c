@@ -99,14 +99,14 @@ static void test_low_by_design_is_labelled(void **state)
     struct world w = world_of(ALIGNED, OCC_CAUSE_REGISTERS, 0.75);
     (void)state;
     find(&w, 1);
-    assert_string_equal(occ_design_text(w.findings[0].by_design),
+    assert_string_equal(occ_low_reason_text(w.findings[0].low_reasons),
                         "low by design: a few warps keep the tensor cores busy");
     assert_float_equal(w.findings[0].saves.high, 0, 1e-12);
     free(w.findings);
     w = world_of(OWN, OCC_CAUSE_SMALL_GRID, 0.75);
     w.kernels[0].by_design = OCC_BY_DESIGN_PERSISTENT;
     find(&w, 1);
-    assert_int_equal(w.findings[0].by_design, OCC_DESIGN_MAYBE_PERSISTENT);
+    assert_int_equal(w.findings[0].low_reasons, OCC_LOW_MAYBE_PERSISTENT);
     assert_int_equal(w.findings[0].change, OCC_CHANGE_TILE); /* a guess does not forbid advice */
     free(w.findings);
 }
@@ -119,7 +119,7 @@ static void test_tensor_cores_need_a_block_for_each_sm(void **state)
     w.kernels[0].waves = 0.2;
     w.kernels[0].grid_per_sm = 0.6;
     find(&w, 1);
-    assert_int_equal(w.findings[0].by_design, 0);
+    assert_int_equal(w.findings[0].low_reasons, 0);
     assert_int_equal(w.findings[0].change, OCC_CHANGE_BATCH);
     assert_int_equal(w.findings[0].aside, OCC_ASIDE_FEW_BLOCKS);
     free(w.findings);
@@ -389,7 +389,7 @@ static void test_idle_time_and_communication(void **state)
     assert_int_equal(findings[2].kind, OCC_FINDING_COMMUNICATION);
     assert_int_equal(findings[2].kernel, 1);
     assert_int_equal(findings[2].change, OCC_CHANGE_OVERLAP);
-    assert_string_equal(occ_design_text(findings[2].by_design), "low by design: communication");
+    assert_string_equal(occ_low_reason_text(findings[2].low_reasons), "low by design: communication");
     free(findings);
 }
 
@@ -535,7 +535,7 @@ static void test_tables_are_complete(void **state)
         }
     for (unsigned kind = 0; kind < OCC_FINDING_KINDS; kind++)
         assert_true(strlen(occ_finding_text((enum occ_finding_kind)kind)) > 0);
-    assert_string_equal(occ_design_text(0), "");
+    assert_string_equal(occ_low_reason_text(0), "");
 }
 
 int main(void)

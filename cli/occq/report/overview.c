@@ -128,10 +128,10 @@ static void put_finding(FILE *out, const struct report *r, const struct occ_find
         if (why[0])
             html_put(out, ": @", why);
     }
-    html_put(out, "; @", f->by_design ? occ_design_text(f->by_design) : occ_change_text(f->change));
-    if (!f->by_design && f->aside != OCC_ASIDE_NONE)
+    html_put(out, "; @", f->low_reasons ? occ_low_reason_text(f->low_reasons) : occ_change_text(f->change));
+    if (!f->low_reasons && f->aside != OCC_ASIDE_NONE)
         html_put(out, " (@)", occ_aside_text(f->aside));
-    if (!f->by_design && isfinite(f->saves.median) && f->saves.median > 0)
+    if (!f->low_reasons && isfinite(f->saves.median) && f->saves.median > 0)
         html_put(out, ", saves about @", cli_percent_text(f->saves.median, saves, sizeof saves));
     (void)fputs("</li>\n", out);
 }

@@ -94,7 +94,7 @@ static void why_text(const struct show_group *group, char *text, size_t size)
     const struct occ_kernel_answer *answer = group->answer;
     const struct occ_finding *f = &answer->finding;
     char why[OCC_WHY_BYTES], percent[16];
-    const char *design = occ_design_text(f->by_design);
+    const char *reason = occ_low_reason_text(f->low_reasons);
     text[0] = '\0';
     if (!answer->is_known) {
         (void)snprintf(text, size, "not known: %s",
@@ -111,8 +111,8 @@ static void why_text(const struct show_group *group, char *text, size_t size)
                         cli_percent_text(answer->cause_ratio, percent, sizeof percent), is_said ? "" : ": ",
                         is_said ? "" : part);
     }
-    if (design[0])
-        occ_text_append(text, size, "; ", "%s", design);
+    if (reason[0])
+        occ_text_append(text, size, "; ", "%s", reason);
 }
 
 static void confidence_text(const struct occ_kernel_answer *answer, char *text, size_t size)
