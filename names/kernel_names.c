@@ -62,11 +62,11 @@ static size_t classify(struct occ_arena *arena, const char *const *texts, size_t
 static void shorten(struct occ_arena *arena, const char *const *texts, size_t n, unsigned depth,
                     const char **out);
 
-static void put_list(struct occ_name_line *line, const char *const shown[SLOTS], size_t first,
+static void put_list(struct occ_name_line *line, const char *const shown[OCC_NAME_SLOTS], size_t first,
                      const char *brackets)
 {
     bool open = false, skipped = false;
-    for (size_t i = first; i < first + ARGUMENTS; i++) {
+    for (size_t i = first; i < first + OCC_NAME_ARGUMENTS; i++) {
         if (shown[i] && shown[i][0]) {
             occ_name_put(line, open ? "," : brackets, 1);
             occ_name_put_text(line, skipped ? OCC_ELLIPSIS "," : "");
@@ -79,14 +79,15 @@ static void put_list(struct occ_name_line *line, const char *const shown[SLOTS],
 }
 
 /* `shown`: the text of each slot, shortened; NULL: the slot is left out. */
-static const char *assemble(struct occ_arena *arena, const char *head, const char *const shown[SLOTS])
+static const char *assemble(struct occ_arena *arena, const char *head,
+                            const char *const shown[OCC_NAME_SLOTS])
 {
     struct occ_name_line line = {.n = 0};
-    occ_name_put_text(&line, shown[SCOPE] ? shown[SCOPE] : "");
+    occ_name_put_text(&line, shown[OCC_NAME_SCOPE] ? shown[OCC_NAME_SCOPE] : "");
     occ_name_put_text(&line, head);
     put_list(&line, shown, 0, "<>");
-    put_list(&line, shown, FIRST_PARAMETER, "()");
-    for (size_t i = FIRST_PARAMETER; i-- > FIRST_PART;) {
+    put_list(&line, shown, OCC_NAME_FIRST_PARAMETER, "()");
+    for (size_t i = OCC_NAME_FIRST_PARAMETER; i-- > OCC_NAME_FIRST_PART;) {
         occ_name_put_text(&line, shown[i] && shown[i][0] ? OCC_ELLIPSIS : "");
         occ_name_put_text(&line, shown[i] ? shown[i] : "");
     }
@@ -97,20 +98,20 @@ static const char *assemble(struct occ_arena *arena, const char *head, const cha
 static void tell_apart(struct occ_arena *arena, const struct occ_name_pieces *const *names, size_t n,
                        unsigned depth, const char **out)
 {
-    const char *(*shown)[SLOTS] = NEW(arena, n, shown), **texts = NEW(arena, n, texts),
+    const char *(*shown)[OCC_NAME_SLOTS] = NEW(arena, n, shown), **texts = NEW(arena, n, texts),
                **shorter = NEW(arena, n, shorter);
     uint32_t *class_of = NEW(arena, n, class_of);
-    for (size_t slot = 0, count = 1; !arena->failed && slot < SLOTS && count < n; slot++) {
+    for (size_t slot = 0, count = 1; !arena->failed && slot < OCC_NAME_SLOTS && count < n; slot++) {
         for (size_t i = 0; i < n; i++)
             texts[i] = names[i]->slots[slot];
         size_t divided = classify(arena, texts, n, class_of, NULL);
         if (divided <= count)
             continue;
         count = divided;
-        if (slot != SCOPE)
+        if (slot != OCC_NAME_SCOPE)
             shorten(arena, texts, n, depth - 1, shorter);
         for (size_t i = 0; i < n; i++)
-            shown[i][slot] = slot != SCOPE ? shorter[i] : texts[i];
+            shown[i][slot] = slot != OCC_NAME_SCOPE ? shorter[i] : texts[i];
     }
     for (size_t i = 0; i < n; i++)
         out[i] = arena->failed ? "?" : assemble(arena, names[i]->head, (const char *const *)shown[i]);

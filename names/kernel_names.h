@@ -19,30 +19,30 @@
 
 struct occ_kernel_name {
     int64_t id;                         /* unique */
-    const char *short_name, *demangled; /* as occ_demangle() gives them, or any other text */
-    char *name;                         /* out: malloc'ed, at most 512 bytes */
-    char *words; /* out of occ_kernel_names_describe(): malloc'ed; NULL: no rule knows the kernel */
+    const char *short_name, *demangled; /* names from occ_demangle(), or any other text */
+    char *name;  /* set by occ_kernel_names_distinguish(): at most 512 bytes; the caller frees it */
+    char *words; /* set by occ_kernel_names_describe(); NULL: no rule knows the kernel; the caller frees it */
 };
 
-/* Fills in all names: no two are equal, the order of the kernels does not matter, and a kernel with a unique
- * short name keeps it. If the kernels' full names are equal, " #ID" is added. 0 or OCC_E_NO_MEMORY (then no
- * name is set). */
+/* Sets all names; earlier names are not freed. No two are equal, the order of the kernels does not matter,
+ * and a kernel with a unique short name keeps it. Names of kernels with equal full names end with " #ID".
+ * Returns 0 or OCC_E_NO_MEMORY; then all names are NULL. */
 int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);
 
 /*
- * Fills in words for people, for places that are too narrow for a name: family and tile (owners.h), and the
- * words of the name that tell the kernels of one family apart:
+ * Sets words for people, for places that are too narrow for a name: family and tile (owners.h), and the words
+ * of the name that tell the kernels of one family apart:
  *
  *   GEMM 64x64 align1 32x4 nn      of cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x4_nn_align1>
  *   radix sort Onesweep float      of cub::DeviceRadixSortOnesweepKernel<...>
  *   PyTorch concatenate #12        no word tells it apart: the number does
  *
  * Words have a blank. No two are equal, and none equals a name; the order of the kernels does not matter.
- * Needs the names. Time about linear in the length of all names (10 us a kernel). 0 or OCC_E_NO_MEMORY (then
- * no words are set).
+ * Call it after occ_kernel_names_distinguish(); earlier words are not freed. The time is about linear in the
+ * length of all names (10 us a kernel). Returns 0 or OCC_E_NO_MEMORY; then all words are NULL.
  */
 int occ_kernel_names_describe(struct occ_kernel_name *kernels, size_t n);
 
-/* True if `word`, of n bytes, is one of the words of the name, from which words for people are chosen. Pure.
- */
+/* Returns true if `word`, of n bytes, is one of the words of the name, from which
+ * occ_kernel_names_describe() chooses. */
 bool occ_kernel_name_has_word(const char *demangled, const char *word, size_t n);

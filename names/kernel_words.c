@@ -32,7 +32,7 @@ enum {
 struct token {
     const char *text;
     size_t n;
-    uint32_t member, at; /* index in the family; in struct family */
+    uint32_t member, at; /* index of the member in the family; of the token in `tokens` */
 };
 
 /* True if a new word begins at `s`: "Causal" in "KvCausal", "Kernel" in "FFTKernel" and in "1aKernel". */
@@ -84,9 +84,9 @@ static bool is_strong(const struct token *token)
 /* Kernels with the same label. */
 struct family {
     const char *label;
-    size_t n;             /* members, at most MEMBERS_MAX */
-    struct token *tokens; /* TOKENS_MAX for each member, in the order of the name; n 0: none */
-    uint64_t *owners;     /* of each token: bits of the members that have it */
+    size_t n;              /* members, at most MEMBERS_MAX */
+    struct token *tokens;  /* TOKENS_MAX for each member, in the order of the name; n 0: none */
+    uint64_t *member_bits; /* bits of the members that have the word of each of `tokens` */
 };
 
 static int compare_tokens(const void *left, const void *right)
@@ -133,8 +133,8 @@ bool occ_kernel_name_has_word(const char *demangled, const char *word, size_t n)
     return false;
 }
 
-/* Sets the owners of each token: of equal tokens they are equal. */
-static bool set_owners(struct occ_arena *arena, struct family *family, const char *const *names)
+/* Sets the member bits of each token: equal tokens have equal bits. */
+static bool set_member_bits(struct occ_arena *arena, struct family *family, const char *const *names)
 {
     struct token **sorted = NEW(arena, family->n * TOKENS_MAX, sorted);
     size_t n = 0;
@@ -151,22 +151,23 @@ static bool set_owners(struct occ_arena *arena, struct family *family, const cha
         return false;
     qsort(sorted, n, sizeof *sorted, compare_tokens);
     for (size_t i = 0, end; i < n; i = end) {
-        uint64_t owners = 0;
+        uint64_t bits = 0;
         for (end = i; end < n && compare_tokens(&sorted[i], &sorted[end]) == 0; end++)
-            owners |= UINT64_C(1) << sorted[end]->member;
+            bits |= UINT64_C(1) << sorted[end]->member;
         for (size_t k = i; k < end; k++)
-            family->owners[sorted[k]->at] = owners;
+            family->member_bits[sorted[k]->at] = bits;
     }
     return true;
 }
 
-/* The member's word that the fewest kernels of the set have; NULL: no word leaves out any of them. */
-static const struct token *choose(const struct family *family, size_t member, uint64_t set)
+/* Returns the member's strong word that the fewest kernels of the set have, else such a weak word; NULL: all
+ * kernels of the set have all of its words. */
+static const struct token *rarest_word(const struct family *family, size_t member, uint64_t set)
 {
     const struct token *best = NULL, *own = family->tokens + member * TOKENS_MAX;
     int fewest = __builtin_popcountll(set);
     for (size_t i = 0; i < TOKENS_MAX && own[i].n > 0; i++) {
-        int count = __builtin_popcountll(set & family->owners[own[i].at]);
+        int count = __builtin_popcountll(set & family->member_bits[own[i].at]);
         bool is_stronger = best && is_strong(&own[i]) && !is_strong(best);
         bool is_weaker = best && is_strong(best) && !is_strong(&own[i]);
         if (count < __builtin_popcountll(set) && (is_stronger || (count < fewest && !is_weaker))) {
@@ -186,10 +187,10 @@ static const char *put_words(struct occ_arena *arena, const struct family *famil
     const struct token *token = NULL;
     (void)snprintf(text, sizeof text, "%s", family->label);
     for (size_t i = 0; i < CHOSEN_MAX && (set & (set - 1)) != 0; i++) {
-        token = choose(family, member, set);
+        token = rarest_word(family, member, set);
         if (!token)
             break;
-        set &= family->owners[token->at];
+        set &= family->member_bits[token->at];
         occ_text_append(text, sizeof text, " ", "%.*s", (int)token->n, token->text);
     }
     *ret_is_shared = (set & (set - 1)) != 0;
@@ -237,10 +238,10 @@ static void describe_family(struct occ_arena *arena, const struct occ_kernel_nam
     struct occ_arena own = {.failed = false};
     if (is_described) {
         family.tokens = NEW(&own, n * TOKENS_MAX, family.tokens);
-        family.owners = NEW(&own, n * TOKENS_MAX, family.owners);
+        family.member_bits = NEW(&own, n * TOKENS_MAX, family.member_bits);
         for (size_t i = 0; i < n; i++)
             names[i] = kernels[members[i].at].demangled;
-        is_described = !own.failed && set_owners(&own, &family, names);
+        is_described = !own.failed && set_member_bits(&own, &family, names);
         arena->failed |= own.failed;
     }
     for (size_t i = 0; i < n; i++) {

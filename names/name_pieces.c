@@ -41,7 +41,7 @@ static const char *cut_list(struct occ_arena *arena, const char *s, const char *
     for (size_t i = 0; s <= stop; s++) {
         if (s < stop && strchr("<([{", *s)) {
             s = occ_demangled_skip_brackets(s) - 1;
-        } else if (s == stop || (*s == ',' && i + 1 < ARGUMENTS)) {
+        } else if (s == stop || (*s == ',' && i + 1 < OCC_NAME_ARGUMENTS)) {
             slots[i++] = occ_arena_part(arena, from, (size_t)(s - from));
             from = s + 1 + (s + 1 < stop && s[1] == ' ');
         }
@@ -53,9 +53,9 @@ static const char *cut_list(struct occ_arena *arena, const char *s, const char *
  * last part first. */
 static void cut_parts(struct occ_arena *arena, const char *s, const char **slots)
 {
-    for (size_t n = 0; *s && n < PARTS; n++) {
+    for (size_t n = 0; *s && n < OCC_NAME_PARTS; n++) {
         const char *from = s += strncmp(s, "::", 2) == 0 ? 2 : 0;
-        while (*s && (n + 1 == PARTS || strncmp(s, "::", 2) != 0))
+        while (*s && (n + 1 == OCC_NAME_PARTS || strncmp(s, "::", 2) != 0))
             s = strchr("<([{", *s) ? occ_demangled_skip_brackets(s) : s + 1;
         memmove(slots + 1, slots, n * sizeof *slots);
         slots[0] = occ_arena_part(arena, from, (size_t)(s - from));
@@ -66,14 +66,14 @@ static void cut_parts(struct occ_arena *arena, const char *s, const char **slots
 static void cut(struct occ_arena *arena, const char *text, const char *head, const char *after,
                 struct occ_name_pieces *ret_pieces)
 {
-    for (size_t i = 0; i < SLOTS; i++)
+    for (size_t i = 0; i < OCC_NAME_SLOTS; i++)
         ret_pieces->slots[i] = "";
-    ret_pieces->slots[SCOPE] = occ_arena_part(arena, text, (size_t)(head - text));
+    ret_pieces->slots[OCC_NAME_SCOPE] = occ_arena_part(arena, text, (size_t)(head - text));
     if (*after == '<')
         after = cut_list(arena, after, ret_pieces->slots);
     if (*after == '(')
-        after = cut_list(arena, after, ret_pieces->slots + FIRST_PARAMETER);
-    cut_parts(arena, after, ret_pieces->slots + FIRST_PART);
+        after = cut_list(arena, after, ret_pieces->slots + OCC_NAME_FIRST_PARAMETER);
+    cut_parts(arena, after, ret_pieces->slots + OCC_NAME_FIRST_PART);
 }
 
 void occ_name_cut_type(struct occ_arena *arena, const char *text, struct occ_name_pieces *ret_pieces)

@@ -21,26 +21,28 @@ enum {
 
 struct occ_kernel_owner {
     enum occ_owner owner;
-    const char *library; /* static text: "cuBLAS", "PyTorch"; "": no rule knows the kernel */
+    const char *library; /* static text: "cuBLAS", "PyTorch"; "": no rule knows the kernel or its library */
     /* "GEMM", "elementwise add", "layer norm backward"; of an unknown kernel the function's name. A text that
      * is too long ends with an ellipsis. */
     char family[OCC_FAMILY_BYTES];
-    char tile[OCC_TILE_BYTES]; /* rows x columns of a block's part of the result: "128x64"; "": not named */
-    char layout[4];            /* "tn": first operand transposed, second not; "": not named */
-    uint32_t traits;           /* enum occ_kernel_trait */
-    /* 0: not named */
-    uint16_t alignment;    /* of the operands in elements: 1 of "align1" */
-    uint16_t stages;       /* tiles of the operands in shared memory at once */
-    uint16_t architecture; /* compute capability that the kernel was written for: 80 of "sm80_" */
+    uint32_t traits; /* enum occ_kernel_trait bits */
+    /* the rest only for OCC_TRAIT_GEMM; "" and 0: not named */
+    char tile[OCC_TILE_BYTES]; /* rows x columns of a block's part of the result: "128x64" */
+    char layout[4];            /* "tn": first operand transposed, second not; a third letter is the result */
+    uint16_t alignment;        /* alignment of the operands in elements: 1 for "align1" */
+    uint16_t stages;           /* tiles of the operands in shared memory at once */
+    uint16_t architecture;     /* compute capability that the kernel was written for: 80 for "sm80_" */
 };
 
-/* `demangled`: the name of occ_demangle(), a mangled name that could not be demangled, or any other text. */
+/* Finds the owner. `demangled`: a name from occ_demangle(), which stays mangled if it cannot be demangled, or
+ * any other text. *ret_owner has no pointer into it. */
 void occ_kernel_owner(const char *demangled, struct occ_kernel_owner *ret_owner);
 
-/* "GEMM 128x64 align1": family, tile, and an alignment of one element, which costs performance. */
+/* Formats "GEMM 128x64 align1": family, tile, and an alignment of one element, which costs performance.
+ * Returns `label`. */
 const char *occ_kernel_label(const struct occ_kernel_owner *owner, char label[OCC_KERNEL_LABEL_BYTES]);
 
-/* "unknown", "user", "triton", "framework", "library", "communication", for programs; "yours?", "yours",
- * "Triton" ... for people. */
+/* Return static texts: words for programs ("unknown", "user", "triton", "framework", "library",
+ * "communication") and texts for people ("yours?", "yours", "Triton" ...). */
 const char *occ_owner_word(enum occ_owner owner);
 const char *occ_owner_text(enum occ_owner owner);
