@@ -33,8 +33,8 @@ static const struct cli_column columns[] = {
 
 /* ---- facts ---- */
 
-/* Runs the probe. Returns its output; "": it failed. Both paths are passed in the environment, so that the
- * shell does not expand them. */
+/* Runs the probe of the machine at `root`. Returns its output in `text`, or "" if it failed. Both paths are
+ * passed in the environment, so that the shell does not expand them. */
 static const char *run_probe(const char *root, char *text, size_t size)
 {
     _cleanup_(occ_freep) char *self = NULL;
@@ -45,6 +45,7 @@ static const char *run_probe(const char *root, char *text, size_t size)
     return pipe && pclose(pipe) == 0 ? text : "";
 }
 
+/* Returns the errno of memfd_create(2); 0: success. */
 static int try_memfd(void)
 {
     _cleanup_(occ_closep) int fd = memfd_create("occq-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -61,14 +62,15 @@ static bool is_synchronised(void)
 
 enum { STATE_WIDTH = 9, INDENT = 23 };
 
+/* Wraps the text below the column FOUND, after `lead`; prints nothing for NULL. */
 static void print_below(const char *lead, const char *text)
 {
     if (text)
         (void)cli_print_wrapped(stdout, text, printf("%*s%s", INDENT, "", lead), INDENT + (int)strlen(lead));
 }
 
-/* Prints "measure occupancy limited, see counters": the worst state of an ability, and the checks with that
- * state. */
+/* Prints "measure occupancy limited, see counters": the worst state of the faults that affect the ability,
+ * and the names of the faults with that state. */
 static void print_ability(const struct doctor_page *page, enum doctor_ability ability, const char *name)
 {
     static const struct {

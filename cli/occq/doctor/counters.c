@@ -20,10 +20,10 @@ enum { MAX_GPUS = 64 };
 
 struct sampler_args {
     struct cli_list_args list;
-    int64_t duration_ns; /* 0: not given */
+    int64_t duration_ns; /* --for; 0: not given */
     const char *socket;
-    int64_t pause_s;
-    bool counters;
+    int64_t pause_s; /* length of the pause to request; 0: the action is not pause */
+    bool counters;   /* --counters, which selects this form of the command */
     enum action { STATUS, PAUSE, RESUME, ACTIONS } action;
 };
 
@@ -63,6 +63,7 @@ static const struct cli_column columns[] = {
 
 /* ---- the daemon ---- */
 
+/* Asks for the state of GPU number `gpu`. *ret_gpus: the daemon's number of GPUs. */
 static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, struct occ_error *err)
 {
     char request[32];
@@ -86,7 +87,8 @@ static void note_pause(const struct cli_command *command, const char *how, uint6
              occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
 }
 
-/* Prints the daemon's GPUs. *reply is the answer for the last GPU; without GPUs the daemon's answer. */
+/* Prints a line for each of the daemon's GPUs. *reply is the answer for the last GPU; without GPUs it has the
+ * daemon's reason. */
 static int print_gpus(int fd, const struct cli_selection *selection, struct reply *reply, size_t *ret_gpus,
                       struct occ_error *err)
 {
@@ -119,7 +121,7 @@ static int show_status(const struct cli_command *command, int fd, const struct c
     return cli_nothing(command, reason[0] ? reason : "the daemon sees no GPU");
 }
 
-/* Sends a pause or resume request. */
+/* Sends a request to pause or to resume. Returns the exit code. */
 static int request(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;

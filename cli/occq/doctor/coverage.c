@@ -1,5 +1,5 @@
-/* occq doctor --coverage: the processes on the GPUs, and why each is recorded or not, by a daemon's answers
- * (support/control.h). One thread. */
+/* occq doctor --coverage: asks a daemon (support/control.h) for the processes on the GPUs, and why each
+ * process is recorded or not. One thread. */
 #include "doctor.h"
 
 #include <math.h>
@@ -24,24 +24,30 @@ struct coverage_args {
     bool coverage;
 };
 
+/* key: key in the daemon's answer of the GPU time with this reason; remedy "": nothing to repair */
 static const struct reason {
     const char *word, *meaning, *remedy, *key;
 } reasons[] = {
 #define REASON(name, word, meaning, remedy) {word, meaning, remedy, "held_" word},
     OCC_COVERAGE_REASONS(REASON)};
 
+/* A process on one GPU, or the time of other processes with one reason. */
 struct line {
-    uint32_t pid; /* 0: the sum over other processes */
+    uint32_t pid; /* 0: other processes */
     char program[64], user[64], gpu[96], word[32];
-    const char *meaning, *remedy; /* NULL: a reason that this version does not know */
-    double held_ns, share;
+    const char *meaning;   /* NULL: this version does not know the reason */
+    const char *remedy;    /* NULL: nothing to repair, or an unknown reason */
+    double held_ns, share; /* NAN: NVML does not list the process */
 };
 
 struct page {
     size_t n;
-    uint64_t scans, dropped, refused_gpus;
-    size_t unlisted; /* processes that NVML does not list */
-    double total_s, held_s[OCC_COVERAGE_REASON_COUNT];
+    uint64_t scans;                           /* number of the daemon's scan that the lines are from */
+    uint64_t dropped;                         /* processes without a line */
+    uint64_t refused_gpus;                    /* GPUs for which NVML lists no processes */
+    size_t unlisted;                          /* lines of processes that NVML does not list */
+    double held_s[OCC_COVERAGE_REASON_COUNT]; /* GPU time by reason, of all processes */
+    double total_s;                           /* its sum */
     struct line lines[PROCESSES_MAX + OCC_COVERAGE_REASON_COUNT];
 };
 
@@ -76,7 +82,8 @@ static const struct cli_column columns[] = {
 
 /* ---- the daemon ---- */
 
-/* Waits until no scan runs, so that the answers are at most as old as the shortest interval of scans. */
+/* Waits until no scan runs, but for at most WAITS naps, so that the answers are at most as old as the
+ * shortest interval of scans. *reply: the answer for the first process, with the totals. */
 static int await_scan(int fd, struct reply *reply, struct occ_error *err)
 {
     const struct timespec wait = {.tv_nsec = WAIT_NS};
@@ -100,7 +107,7 @@ static void take_user(const struct reply *reply, struct line *line)
         (void)snprintf(line->user, sizeof line->user, "%llu", (unsigned long long)uid);
 }
 
-/* The number of a word; OCC_COVERAGE_REASON_COUNT: a newer daemon's. */
+/* Returns the index of the reason with this word; OCC_COVERAGE_REASON_COUNT: unknown, of a newer daemon. */
 static size_t find_reason(const char *word)
 {
     size_t i = 0;
@@ -109,6 +116,7 @@ static size_t find_reason(const char *word)
     return i;
 }
 
+/* Sets meaning and remedy; an unknown reason has neither. */
 static void set_reason(struct line *line, size_t reason)
 {
     if (reason == OCC_COVERAGE_REASON_COUNT)
@@ -117,11 +125,13 @@ static void set_reason(struct line *line, size_t reason)
     line->remedy = reasons[reason].remedy[0] ? reasons[reason].remedy : NULL;
 }
 
+/* Returns `value`; 0 if it is negative or NAN. */
 static double positive(double value)
 {
-    return value > 0 ? value : 0; /* also for NAN */
+    return value > 0 ? value : 0;
 }
 
+/* Adds a line for the answer's process, and subtracts its time from others_s. */
 static void add_process(struct page *page, const struct reply *reply, double others_s[])
 {
     struct line *line = &page->lines[page->n++];
@@ -139,11 +149,11 @@ static void add_process(struct page *page, const struct reply *reply, double oth
         others_s[reason] -= held_s;
 }
 
-/* The time by reason that no process of the page has. */
+/* Adds a line for each reason with time that no process of the page has, and sets the shares of all lines. */
 static void add_others(struct page *page, const double others_s[])
 {
     for (size_t i = 0; i < OCC_COVERAGE_REASON_COUNT; i++) {
-        if (others_s[i] <= 1e-6) /* the answer's digits */
+        if (others_s[i] <= 1e-6) /* rounding: the answers have 15 digits */
             continue;
         struct line *line = &page->lines[page->n++];
         *line = (struct line){.program = "(other)", .held_ns = others_s[i] * 1e9};
@@ -154,6 +164,7 @@ static void add_others(struct page *page, const double others_s[])
         page->lines[i].share = page->total_s > 0 ? page->lines[i].held_ns / 1e9 / page->total_s : NAN;
 }
 
+/* Starts the page with the totals that each answer has. */
 static void take_totals(struct page *page, const struct reply *reply)
 {
     *page = (struct page){.scans = reply_number(reply, "scans", UINT64_MAX),
@@ -165,7 +176,8 @@ static void take_totals(struct page *page, const struct reply *reply)
     }
 }
 
-/* OCC_E_BUSY: a scan has ended meanwhile. */
+/* Reads all processes; *reply has the answer for the first one. OCC_E_BUSY: another scan has ended meanwhile,
+ * so that the answers do not belong together. */
 static int read_page(int fd, struct reply *reply, struct page *page, struct occ_error *err)
 {
     double others_s[OCC_COVERAGE_REASON_COUNT];
@@ -188,6 +200,7 @@ static int read_page(int fd, struct reply *reply, struct page *page, struct occ_
 
 /* ---- output ---- */
 
+/* Prints the meanings and remedies of the page's reasons, except "recorded", below the table. */
 static void print_reasons(const struct cli_selection *selection, const struct page *page)
 {
     bool is_used[OCC_COVERAGE_REASON_COUNT] = {false};
@@ -247,7 +260,7 @@ static int print_page(const struct cli_command *command, const struct cli_select
     return page->n > 0 ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
 }
 
-/* 1: the daemon has a table. */
+/* Returns 0 if the daemon has a table of the processes; else fails. */
 static int check_state(const struct reply *reply, struct occ_error *err)
 {
     const char *state = reply_value(reply, "state");

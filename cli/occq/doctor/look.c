@@ -1,4 +1,4 @@
-/* Checks beyond a pattern; see doctor.h. */
+/* Checks that need more than a pattern; see doctor.h. One thread. */
 #include "doctor.h"
 
 #include <limits.h>
@@ -22,14 +22,14 @@ enum { PATIENCE_MS = 2000 };
  * the second file, or none. Returns false if neither has a version. */
 static bool driver_version(const struct doctor_machine *machine, char *version)
 {
-    static const struct doctor_check module = {.what = "/sys/module/nvidia/version",
+    static const struct doctor_check module = {.source = "/sys/module/nvidia/version",
                                                .pattern = "^([0-9]+\\.[0-9.]+)$"},
-                                     nvrm = {.what = "/proc/driver/nvidia/version",
+                                     nvrm = {.source = "/proc/driver/nvidia/version",
                                              .pattern = "^NVRM version: .*  ([0-9]+\\.[0-9.]+) "};
     return !doctor_must_not(machine, &module, version) || !doctor_must_not(machine, &nvrm, version);
 }
 
-/* Shows the driver's version in the kernel, and the probe's answer from libcuda. */
+/* Fault: neither the kernel has the driver, nor the probe got an answer from libcuda. Shows both. */
 bool doctor_driver(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     (void)check;
@@ -40,24 +40,25 @@ bool doctor_driver(const struct doctor_machine *machine, const struct doctor_che
     return has_module || answers;
 }
 
+/* Fault: the kernel driver's version matches the pattern. */
 bool doctor_driver_not(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     char version[DOCTOR_FOUND_BYTES] = "";
     return !driver_version(machine, version) || !doctor_match(version, check->pattern, found);
 }
 
-/* Finds a device node of the driver that is missing (although the driver is loaded) or closed to this user.
- */
+/* Fault: the driver is loaded, but fewer than three of its device nodes exist, or this user may not open one
+ * of the nodes. */
 bool doctor_node(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t paths;
     size_t n = doctor_glob(machine, "/{sys/module,proc/driver}/nvidia/version", &paths);
     globfree(&paths);
-    bool lacks = n > 0 && doctor_glob(machine, check->what, &paths) < 3;
+    bool lacks = n > 0 && doctor_glob(machine, check->source, &paths) < 3;
     if (n == 0)
         return true;
     if (lacks)
-        doctor_append(found, "not all of %s", check->what);
+        doctor_append(found, "not all of %s", check->source);
     for (size_t i = 0; i < paths.gl_pathc; i++)
         if (access(paths.gl_pathv[i], R_OK | W_OK) != 0)
             doctor_append(found, "%s: permission denied", paths.gl_pathv[i]);
@@ -65,6 +66,7 @@ bool doctor_node(const struct doctor_machine *machine, const struct doctor_check
     return !found[0];
 }
 
+/* Fault: there are more compute instances than GPU instances, so that some share a GPU instance. */
 bool doctor_mig(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t instances, computes;
@@ -78,15 +80,15 @@ bool doctor_mig(const struct doctor_machine *machine, const struct doctor_check 
     return c <= n;
 }
 
-/* Checks permission for counters. CapEff is hexadecimal: CAP_SYS_ADMIN is bit 21, CAP_PERFMON bit 38; drivers
- * accept CAP_PERFMON since version 565. */
+/* Fault: the driver restricts counters to administrators, and this process is none. CapEff is hexadecimal:
+ * CAP_SYS_ADMIN is bit 21, CAP_PERFMON bit 38; drivers accept CAP_PERFMON since version 565. */
 bool doctor_counters(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
-    static const struct doctor_check restricted = {.what = "/proc/driver/nvidia/params",
+    static const struct doctor_check restricted = {.source = "/proc/driver/nvidia/params",
                                                    .pattern = "^(RmProfilingAdminOnly: [^0].*)"},
-                                     admin = {.what = "/proc/self/status",
+                                     admin = {.source = "/proc/self/status",
                                               .pattern = "^CapEff:.*([2367abef])[0-9a-f]{5}$"},
-                                     perfmon = {.what = "/proc/self/status",
+                                     perfmon = {.source = "/proc/self/status",
                                                 .pattern = "^CapEff:.*([4-7c-f])[0-9a-f]{9}$"};
     char unused[DOCTOR_FOUND_BYTES] = "", version[DOCTOR_FOUND_BYTES] = "";
     (void)check;
@@ -95,8 +97,8 @@ bool doctor_counters(const struct doctor_machine *machine, const struct doctor_c
             doctor_match(version, "^(56[5-9]|5[7-9].|[6-9]..|....+)\\.", unused));
 }
 
-/* Checks memfd_create(2): rings are sealed memory files, so the size of /dev/shm and RLIMIT_MEMLOCK do not
- * matter. */
+/* Fault: memfd_create(2) fails. Rings are sealed memory files, so the size of /dev/shm and RLIMIT_MEMLOCK do
+ * not matter. */
 bool doctor_memfd(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     (void)check;
@@ -107,6 +109,7 @@ bool doctor_memfd(const struct doctor_machine *machine, const struct doctor_chec
 
 /* ---- the history ---- */
 
+/* Fault: the history is on a network file system. */
 bool doctor_local(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const char *network = occ_filesystem_network(machine->history);
@@ -116,6 +119,7 @@ bool doctor_local(const struct doctor_machine *machine, const struct doctor_chec
     return !network;
 }
 
+/* Fault: there is a history, and it cannot be opened. */
 bool doctor_readable(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
@@ -136,6 +140,7 @@ static void find_existing(const char *path, char existing[PATH_MAX])
         slash[slash == existing] = '\0';
 }
 
+/* Fault: this user may not write the history, or may not make it. */
 bool doctor_writable(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     char existing[PATH_MAX];
@@ -159,6 +164,7 @@ static int load_settings(const struct doctor_machine *machine, struct occ_config
     return occ_config_load(path, config, err);
 }
 
+/* Fault: the disk has less room than the limit of the history in the settings, or by default. */
 bool doctor_space(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     char existing[PATH_MAX], space[32], limit[32];
@@ -177,6 +183,7 @@ bool doctor_space(const struct doctor_machine *machine, const struct doctor_chec
 
 /* ---- the daemon ---- */
 
+/* Fault: the settings file is wrong. */
 bool doctor_settings(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -188,7 +195,8 @@ bool doctor_settings(const struct doctor_machine *machine, const struct doctor_c
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
-/* Asks the daemons for their version; the user's own daemon comes first, as in traced programs. */
+/* Asks the user's own daemon for its version, or the service if there is none, like traced programs. Fault:
+ * the daemon does not answer. No fault: no daemon listens. */
 bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const char *sockets[] = {machine->socket, machine->service_socket};
@@ -210,15 +218,15 @@ bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_che
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
-/* true if a daemon that somebody started by hand listens in the service's place */
+/* Returns true if a daemon listens at the service's socket, such as one that a person started. */
 static bool answers_as_service(const struct doctor_machine *machine)
 {
     _cleanup_(occ_closep) int fd = -1;
     return occ_control_connect(machine->service_socket, &fd, NULL) == 0;
 }
 
-/* Checks the service: systemd creates a unit's control group when it starts the unit, and removes it when the
- * unit ends. */
+/* Fault: the service is installed, but does not run, and no other daemon answers at its socket. systemd
+ * creates a unit's control group when it starts the unit, and removes it when the unit ends. */
 bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     glob_t unit, group;
@@ -239,17 +247,18 @@ bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check
 
 /* ---- identity and time ---- */
 
-/* Finds a job or pod that the control group shows although the variable, which labels runs, is not set. */
+/* Fault: the control group shows a job or a pod, but the variable that labels its runs is not set. */
 bool doctor_identity(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
-    const struct doctor_check group = {.what = "/proc/self/cgroup", .pattern = check->pattern};
-    const char *label = getenv(check->what);
+    const struct doctor_check group = {.source = "/proc/self/cgroup", .pattern = check->pattern};
+    const char *label = getenv(check->source);
     if (!label)
         return doctor_must_not(machine, &group, found);
-    doctor_append(found, "%s=%s", check->what, label);
+    doctor_append(found, "%s=%s", check->source, label);
     return true;
 }
 
+/* Fault: neither NTP nor PTP adjusts the clock. */
 bool doctor_clock(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     (void)check;

@@ -1,4 +1,5 @@
-/* Checks that match a pattern against the lines of files, of a variable or of the probe; see doctor.h. */
+/* Checks that match a pattern against the lines of files, of a variable or of the probe's output; see
+ * doctor.h. One thread. */
 #include "doctor.h"
 
 #include <limits.h>
@@ -19,6 +20,7 @@ size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, gl
     return glob(below, GLOB_BRACE, NULL, ret_paths) == 0 ? ret_paths->gl_pathc : 0;
 }
 
+/* Reads the first `size` - 1 bytes. Returns false for an empty or unreadable file. */
 static bool read_file(const char *path, char *text, size_t size)
 {
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "re");
@@ -50,10 +52,10 @@ static bool matches(const struct doctor_machine *machine, const struct doctor_ch
     static char text[TEXT_BYTES];
     glob_t paths;
     bool matched = false;
-    const char *value = check->what[0] == '$' ? getenv(check->what + 1) : machine->probe;
-    if (check->what[0] != '/')
+    const char *value = check->source[0] == '$' ? getenv(check->source + 1) : machine->probe;
+    if (check->source[0] != '/')
         return value && doctor_match(value, check->pattern, found);
-    size_t n = doctor_glob(machine, check->what, &paths);
+    size_t n = doctor_glob(machine, check->source, &paths);
     for (size_t i = 0; i < n; i++)
         matched |=
             read_file(paths.gl_pathv[i], text, sizeof text) && doctor_match(text, check->pattern, found);
@@ -82,9 +84,9 @@ bool doctor_may(const struct doctor_machine *machine, const struct doctor_check 
 
 bool doctor_if_set(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
-    const char *value = getenv(check->what + 1);
+    const char *value = getenv(check->source + 1);
     bool fine = !value || matches(machine, check, found);
-    found[0] = '\0'; /* another row shows the value */
+    found[0] = '\0'; /* a row with doctor_may shows a value that matches */
     if (!fine)
         doctor_append(found, "%s", value);
     return fine;
