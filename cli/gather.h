@@ -34,7 +34,7 @@ struct cli_merge {
 struct cli_gather;
 
 int cli_gather_new(const struct cli_merge *merge, struct cli_gather **ret_gather, struct occ_error *err);
-/* NULL is fine. */
+/* Frees *gather, which may be NULL. */
 void cli_gather_freep(struct cli_gather **gather);
 
 /* Sets the owner of the following rows. The name must outlive the gatherer. */

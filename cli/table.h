@@ -21,7 +21,7 @@ int cli_table_new(FILE *out, const char *name, const struct cli_selection *selec
 int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err);
 /* Ends the output. Without rows it is an empty array (JSON), a heading line (CSV) or nothing (text). */
 int cli_table_finish(struct cli_table *table, struct occ_error *err);
-/* NULL is fine; prints nothing. */
+/* Frees *table, which may be NULL; prints nothing. */
 void cli_table_freep(struct cli_table **table);
 
 /* Prints a whole table to cli_out(), from an array of `n` rows of `row_bytes` bytes each. */

@@ -61,7 +61,7 @@ void show_ranges(const struct show_group *group)
 
 void show_json_ranges(struct occ_json *json, const struct show_group *group)
 {
-    if (group->has_no_ranges) {
+    if (group->ranges_skipped) {
         occ_json_null(json, "ranges");
         return;
     }

@@ -107,7 +107,7 @@ static int check_cluster(const struct sides *sides, const struct side *side, str
                : 0;
 }
 
-bool sides_take(const struct cli_option *option)
+bool sides_option_applies(const struct cli_option *option)
 {
     return option->offset == offsetof(struct history_args, filter.kernel_regex) ||
            option->offset == offsetof(struct history_args, filter.exclude_regex);

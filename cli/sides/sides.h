@@ -66,9 +66,9 @@ int side_open(const struct sides *sides, struct side *side, struct occ_error *er
  */
 int sides_align_kernels(struct sides *sides, struct occ_error *err);
 
-/* True for options that choose launches of both sides: --kernel and --exclude. */
-bool sides_take(const struct cli_option *option);
-/* Parses the operands A and B, and applies the options of sides_take() to both. */
+/* Returns true for options that choose launches of both sides: --kernel and --exclude. */
+bool sides_option_applies(const struct cli_option *option);
+/* Parses the operands A and B, and applies the options of sides_option_applies() to both. */
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);
 
 /* Reads both sides and compares them; reads only B if A's text is NULL. If A takes the newest runs, it skips

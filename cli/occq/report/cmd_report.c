@@ -151,8 +151,8 @@ static int choose_groups(struct source *s, size_t number, struct occ_error *err)
     status = fill_sections(s, groups, n, number, err);
     for (size_t i = 0; i < r->n_groups && status == 0; i++) {
         status = add_uses(s, &r->groups[i], err);
-        r->groups[i].has_no_ranges = r->groups[i].launches > RANGES_LAUNCHES_MAX;
-        if (status == 0 && !r->groups[i].has_no_ranges)
+        r->groups[i].ranges_skipped = r->groups[i].launches > RANGES_LAUNCHES_MAX;
+        if (status == 0 && !r->groups[i].ranges_skipped)
             status = show_find_ranges(s->store, &s->filter, &r->groups[i], err);
     }
     return status;
@@ -334,7 +334,7 @@ static int check(void *arguments, struct occ_error *err)
     if (args->diff != (args->history.list.common.operand_count == DIFF_SIDES))
         return occ_fail(err, OCC_E_INVALID, "--diff has two sides: --diff A B");
     for (const struct cli_option *o = options; o->name && args->diff; o++)
-        if (is_given_filter(o, options, args) && !sides_take(o))
+        if (is_given_filter(o, options, args) && !sides_option_applies(o))
             return occ_fail(err, OCC_E_INVALID, "--diff excludes --%s: A and B choose the launches", o->name);
     if (!args->output && isatty(STDOUT_FILENO))
         return occ_fail(err, OCC_E_INVALID, "-o FILE is missing: a report is not for a terminal");
