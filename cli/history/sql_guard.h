@@ -15,7 +15,7 @@ struct sqlite3_stmt;
 int sql_guard(struct sqlite3 *db, struct occ_error *err);
 
 /* Prepares the first statement of `text`; *ret_rest then points behind the statement. *ret_statement NULL: no
- * statement is left. OCC_E_READ_ONLY: the statement would write; OCC_E_INVALID: it is wrong. The caller
- * finalizes *ret_statement, also after a failure. */
+ * statement is left. OCC_E_READ_ONLY: the statement would write, or the authorizer refuses it; OCC_E_INVALID:
+ * it is wrong. The caller finalizes *ret_statement, also after a failure. */
 int sql_prepare_read(struct sqlite3 *db, const char *text, struct sqlite3_stmt **ret_statement,
                      const char **ret_rest, struct occ_error *err);

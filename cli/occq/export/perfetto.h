@@ -129,7 +129,7 @@ void perfetto_release(struct export_writer *w);
 /* Adds a text to a packet's interned data. Returns its number. */
 uint64_t perfetto_intern(struct export_writer *w, struct protobuf *interned, unsigned field,
                          const char *text);
-/* Returns the number of an argument's name, which must outlive the writer. */
+/* Returns the number of an argument's name; a new name is added to `interned` and must outlive the writer. */
 uint64_t perfetto_key(struct export_writer *w, struct protobuf *interned, const char *key);
 /* Write a packet, with interned data, and free it. All packets are in one sequence, which shares interned
  * data. */

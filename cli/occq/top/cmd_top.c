@@ -115,7 +115,8 @@ static int run_layers(const struct cli_command *command, const struct top_args *
                : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
-/* Prints rows. */
+/* Drops rows by --min-loss and --cause, and prints as many rows as asked for or as fit on the screen. Returns
+ * the exit code. */
 static int run_rows(const struct cli_command *command, const struct top_args *args, struct occ_store *store,
                     struct occ_top *top, const struct occ_overview *overview)
 {

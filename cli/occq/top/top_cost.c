@@ -16,7 +16,7 @@
 
 struct cost_args {
     struct history_args history;
-    const char *by, *focus; /* focus: who bills; NULL: our own columns */
+    const char *by, *biller; /* biller: who bills, selects the FOCUS columns; NULL: our own columns */
     bool cost;
 };
 
@@ -173,7 +173,7 @@ static int print_focus(const struct cli_command *command, const struct cost_args
                        const struct occ_bill *bill)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    const struct top_focus focus = {.provider = args->focus,
+    const struct top_focus focus = {.provider = args->biller,
                                     .by = args->by,
                                     .since_ns = args->history.filter.since_ns,
                                     .until_ns = args->history.filter.until_ns};
@@ -228,7 +228,7 @@ static int answer(const struct cli_command *command, const struct cost_args *arg
     if (bill.n == 0 && bill.replays == 0)
         return runs->n == 1 ? sql_no_launches(command, runs->list[0].store, &args->history.filter, nothing)
                             : cli_nothing(command, nothing);
-    return args->focus ? print_focus(command, args, &bill) : print(command, args, prices, &bill);
+    return args->biller ? print_focus(command, args, &bill) : print(command, args, prices, &bill);
 }
 
 /* `owners` NULL: a bill of one history. */
@@ -240,7 +240,7 @@ static int run_for(const struct cli_command *command, const struct cost_args *ar
     _cleanup_(top_cost_runs_free) struct top_cost_runs runs = {0};
     const struct cli_args *common = &args->history.list.common;
     /* a charge of FOCUS needs times since 1970 */
-    const struct top_cost_choice choice = {args->by, &args->history.filter, args->focus != NULL};
+    const struct top_cost_choice choice = {args->by, &args->history.filter, args->biller != NULL};
     int status = load_prices(&settings, &err);
     if (status == 0)
         status = owners ? top_cost_open_all(common, owners, &choice, &runs, &err)
@@ -262,9 +262,9 @@ static int check(void *arguments, struct occ_error *err)
 {
     const struct cost_args *args = arguments;
     const struct cli_output *output = &args->history.list.output;
-    if (args->focus && (!output->csv || output->columns))
+    if (args->biller && (!output->csv || output->columns))
         return occ_fail(err, OCC_E_INVALID, "--focus has its own columns: use it with --csv and without -o");
-    if (args->focus && !args->focus[0])
+    if (args->biller && !args->biller[0])
         return occ_fail(err, OCC_E_INVALID, "--focus needs the name of who bills");
     return cli_check_history(arguments, err);
 }
@@ -277,7 +277,7 @@ static const struct cli_option options[] = {
         "partition (Slurm's), namespace (Kubernetes), label, node, run, kernel, layer (the ranges around a "
         "launch, equal names with different numbers in one row), range (the same with numbers)",
         .words = top_cost_words),
-    CLI_OPTION(0, "focus", CLI_TEXT, struct cost_args, focus, "NAME",
+    CLI_OPTION(0, "focus", CLI_TEXT, struct cost_args, biller, "NAME",
                "with --csv: the columns of FOCUS 1.2, a row for each part; NAME is who bills (provider, "
                "invoice issuer, billing account)"),
     CLI_OPTION_DB,
