@@ -16,7 +16,7 @@
 #include "support/text.h"
 
 #define NODES_MAX      100000u
-#define NAME_MAX_BYTES 253 /* as of a host */
+#define NAME_MAX_BYTES 253 /* longest name of a host */
 #define FILE_BYTES_MAX (16u << 20)
 #define PASSWORD_BYTES 16 /* random */
 #define SECRET_BYTES   1024
@@ -28,10 +28,10 @@
 /* ---- names of nodes ---- */
 
 struct nodes {
-    char *text; /* of the file; names are parts of it */
+    char *text; /* text of the file; names are parts of the text */
     char **names;
     size_t n, allocated;
-    bool is_xml; /* for users.d */
+    bool is_xml; /* the format of users.d */
 };
 
 static void nodes_release(struct nodes *nodes)

@@ -10,25 +10,25 @@
 
 #include "cluster/ask/warehouse.h"
 
-/* Deletes the rows of a condition, if there are any, and waits for it. Adds their number, of all versions, to
- * *rows. */
+/* Deletes the rows that the condition selects, and waits until they are deleted. Adds their number, over all
+ * versions, to *rows. */
 int occ_warehouse_delete(struct occ_warehouse *w, const char *table, const char *condition, uint64_t *rows,
                          struct occ_error *err);
-/* Removes all rows about the user's launches before the next minute: of minute, rank_minute, launch, hour and
- * run. user: as in the rows. *ret_rows: number of removed rows, also of earlier versions. The administrator's
- * account. */
+/* Removes all rows about the user's launches before the next minute, from the tables minute, rank_minute,
+ * launch, hour and run. user: the text in the rows. *ret_rows: number of removed rows, over all versions.
+ * Needs the administrator's account. */
 int occ_warehouse_erase(struct occ_warehouse *w, const char *cluster, const char *user, uint64_t *ret_rows,
                         struct occ_error *err);
-/* *ret_has: one of these tables has a row of the user. */
+/* Sets *ret_has to true if one of these tables has a row of the user. */
 int occ_warehouse_has_user(struct occ_warehouse *w, const char *cluster, const char *user, bool *ret_has,
                            struct occ_error *err);
-/* Removes the node from the nodes that answers wait for: its watermark and its GPUs' jobs. Its minutes stay;
- * a node that sends again is back. *ret_shared: another cluster has a node of that name, whose account is the
- * same. OCC_E_USAGE: the cluster has no such node. */
+/* Removes the node from the nodes that answers wait for: its watermark and the allocations of its GPUs. Its
+ * minutes stay; a node that sends again is back. *ret_shared: another cluster has a node of that name, with
+ * the same account. OCC_E_USAGE: the cluster has no such node. */
 int occ_warehouse_retire(struct occ_warehouse *w, const char *cluster, const char *node, bool *ret_shared,
                          struct occ_error *err);
-/* Removes rows of erased users that came since `done_s`, the server's time. Hours after `summed_s` can be
- * added up again. */
+/* Removes rows of erased users that came since `done_s`, by the server's clock. Hours after `summed_s` can be
+ * added up again, so the erased part of such an hour is removed, too. Does nothing without the table. */
 int occ_warehouse_erase_again(struct occ_warehouse *w, uint64_t done_s, uint64_t summed_s,
                               struct occ_error *err);
 
@@ -45,5 +45,5 @@ struct occ_erased {
  * it. Frees the former content. */
 int occ_erased_read(struct occ_warehouse *w, struct occ_erased *erased, struct occ_error *err);
 void occ_erased_free(struct occ_erased *erased);
-/* The second since 1970 before which the user's rows are erased; 0: none are. erased NULL: none. */
+/* Returns the second since 1970 before which the user's rows are erased; 0: none are. erased NULL: none. */
 int64_t occ_erased_before_s(const struct occ_erased *erased, const char *user);

@@ -13,7 +13,7 @@
 #define SYNC_INSERT_ROWS 10000
 #define SQL_BYTES        1024
 #define GPUS_MAX         32
-#define FIRST_S          1000000000                    /* from 2001-09-09 on seconds have ten digits */
+#define FIRST_S          1000000000                    /* 2001-09-09: since then seconds have ten digits */
 #define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* a version is a time in milliseconds since 1970 */
 
 #define X(NAME, name, columns, added) {name, columns, added},

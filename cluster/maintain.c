@@ -99,7 +99,7 @@ static int sum_hours(struct occ_warehouse *w, const struct occ_warehouse_keep *k
 
 /* ---- rows that are too old ---- */
 
-#define BATCH      SIZE_MAX /* in place of an offset: BATCH_DAYS, as the shipper needs */
+#define BATCH      SIZE_MAX /* takes the place of an offset: BATCH_DAYS, which the shipper needs */
 #define BATCH_DAYS 8
 
 static const struct {

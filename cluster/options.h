@@ -21,42 +21,42 @@ struct occ_ship_options {
     bool init, plan, print, accounts, check, once, status, maintain, help, version;
 };
 
-/* OCC_E_INVALID: the message names the option. */
+/* Parses the command line. OCC_E_INVALID: wrong usage; the message names the option. */
 int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_options,
                            struct occ_error *err);
 void occ_ship_options_help(FILE *out);
 /* Parses the value of --dialect. */
 int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ_error *err);
 
-/* Texts that are not in the settings. */
+/* Texts that are not in the settings; the functions below set them. */
 struct occ_ship_names {
     char node[OCC_NODE_NAME_BYTES], password[1024];
     char otlp_state[OCC_CONFIG_TEXT_BYTES + 8];
     struct occ_otlp_headers headers;
 };
 
-/* Path of the daemon's history. */
+/* Returns the path of the daemon's history; the text belongs to `config` or is static. */
 const char *occ_ship_history_path(const struct occ_config *config);
 
-/* Path of the state file. */
+/* Returns the path of the state file; the text belongs to `config` or is static. */
 const char *occ_ship_state_path(const struct occ_config *config);
 
-/* The warehouse according to the settings; reads the password file. config and names must outlive
+/* Sets the options of the warehouse from the settings; reads the password file. config and names must outlive
  * *ret_options. OCC_E_INVALID: ship.url is not set, or other users may read the password file. */
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
 
-/* The days of warehouse.*, rounded up. OCC_E_INVALID: warehouse.hours is shorter than another time. */
+/* Sets the days of warehouse.*, rounded up. OCC_E_INVALID: warehouse.hours is shorter than another time. */
 int occ_ship_keep(const struct occ_config *config, struct occ_warehouse_keep *ret_keep,
                   struct occ_error *err);
 
-/* Users as ship.users says; reads the key's file. */
+/* Sets the form of users in rows from ship.users; reads the key's file. */
 int occ_ship_users(const struct occ_config *config, struct occ_pseudonym *ret_users, struct occ_error *err);
 
 /* Sets names->otlp_state, the path of the sums for OpenTelemetry. */
 void occ_ship_otlp_state(const struct occ_config *config, struct occ_ship_names *names);
-/* The collector according to the settings, without a version; reads the file of headers. The same texts must
- * outlive *ret_settings. */
+/* Sets the options of the collector from the settings, except origin.version; reads the file of headers.
+ * config and names must outlive *ret_settings. */
 int occ_ship_otlp(const struct occ_config *config, struct occ_ship_names *names,
                   struct occ_otlp_settings *ret_settings, struct occ_error *err);
 

@@ -14,8 +14,8 @@
 #define BATCH_BYTES   (8u << 20)
 #define BATCH_ROWS    50000u
 #define BATCH_DAYS    31       /* a server refuses an insert with rows of too many partitions */
-#define FIRST_MINUTE  16666667 /* from here on seconds have ten digits, */
-#define LAST_MINUTE   71582787 /* up to here they fit 32 bits */
+#define FIRST_MINUTE  16666667 /* since this minute seconds have ten digits */
+#define LAST_MINUTE   71582787 /* up to this minute seconds fit 32 bits */
 #define MINUTES_A_DAY 1440
 
 static const char read_changes[] = "SELECT c.change, c.minute, coalesce(" OCC_OUTBOX_RUN_OF(

@@ -39,7 +39,7 @@ enum { RUN_ID, RUN_JOB, RUN_USER, RUN_UUID, RUN_LAST, RUN_ADDED };
         OCC_SHIP_RUN_ADDED_COLUMNS(X) " FROM " table " r WHERE r.run_id = ?1"
 static const char read_run_row[] = READ_RUN_ROW("stored_run", OCC_SHIP_EXPRESSION) " UNION ALL " READ_RUN_ROW(
     "stored_removed_run", OCC_SHIP_REMOVED_EXPRESSION);
-#define N_RUN_COL (0 OCC_SHIP_RUN_COLUMNS(OCC_SHIP_COUNT)) /* without UUID and added columns */
+#define N_RUN_COL (0 OCC_SHIP_RUN_COLUMNS(OCC_SHIP_COUNT)) /* UUID and added columns not counted */
 
 int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
 {
@@ -78,7 +78,7 @@ static void shipped_user(sqlite3_context *context, int argc, sqlite3_value **val
     const char *user = (const char *)sqlite3_value_text(values[0]);
     char hash[OCC_PSEUDONYM_BYTES];
     (void)argc;
-    if (has_names(r)) /* with all bytes, also after a NUL */
+    if (has_names(r)) /* all bytes of the name, also bytes after a NUL */
         sqlite3_result_value(context, values[0]);
     else
         sqlite3_result_text(context, occ_pseudonym_of(r->users->pseudonym, user ? user : "", hash), -1,

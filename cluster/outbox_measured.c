@@ -34,7 +34,7 @@
 #define OFF_SUM     0.25
 #define OFF_MIN     1e-6
 #define OFF_WIDENED (1.0 / 16)
-#define OFF_BOUND   (1.0 / 16) /* of evidence, relative to the bound that it is compared with */
+#define OFF_BOUND   (1.0 / 16) /* evidence, relative to the bound with which it is compared */
 #define STEP_MIN    1e-7       /* smaller steps leave the digits unchanged */
 #define WHOLE       1e-12      /* a quotient this close below a whole number counts as that number */
 

@@ -380,7 +380,7 @@ static bool put_group(struct minute *m, const struct merged *rows, size_t n, siz
     bool put = true;
     for (size_t i = 0; i < own; i++)
         put_row(m, &rows[i]);
-    /* also if the job had too many configurations before runs were removed */
+    /* the job may have had too many configurations before runs were removed */
     if (own < live || (n > max && may_be_sent(m)))
         put = put_folded(m, rows + own, live - own, &rows[0]);
     for (size_t i = live; i < n && may_be_sent(m); i++)

@@ -16,12 +16,12 @@
 #include "insert.h"
 
 struct occ_ship_settings {
-    const char *history; /* database.path of the daemon; owners' histories lie in directories next to it */
-    const char *state;   /* path */
-    const char *metrics; /* path of metrics.h; "": none */
-    const char *jobs;    /* directory of support/gpu_jobs.h; "": none */
-    int64_t interval_ns; /* 0: depends on the server's version */
-    uint64_t max_configs;
+    const char *history;  /* database.path of the daemon; owners' histories lie in directories next to it */
+    const char *state;    /* path of the state file */
+    const char *metrics;  /* path of the file of metrics.h; "": none */
+    const char *jobs;     /* directory of support/gpu_jobs.h; "": none */
+    int64_t interval_ns;  /* time between passes; 0: depends on the server's version */
+    uint64_t max_configs; /* see struct occ_batch_options */
     struct occ_raw_options raw;
     struct occ_pseudonym users;
     struct occ_warehouse_options warehouse;
@@ -40,11 +40,14 @@ struct occ_ship {
     bool has_no_metrics; /* the metrics could not be written */
 };
 
-/* The settings' texts must outlive the shipper. */
+/* Opens the state; sends nothing. The settings' texts must outlive the shipper. After a failure nothing is to
+ * be closed. */
 int occ_ship_open(const struct occ_ship_settings *settings, struct occ_ship *ret_ship, struct occ_error *err);
 void occ_ship_close(struct occ_ship *ship);
 
-/* Sends all changes. `all`: including minutes that have just ended. */
+/* Sends the changes of all histories, then the watermark, stores the state and writes the metrics. `all`:
+ * also minutes that have just ended. Returns the first failure. An unreadable history is no failure, but is
+ * counted and logged. */
 int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err);
 
 /* ---- ship_run.c ---- */
@@ -62,7 +65,7 @@ struct occ_ship_duty {
     char last[OCC_ERROR_MESSAGE_BYTES];
 };
 
-/* Does each duty per interval, at an offset given by the node's name; after failures with exponential
+/* Does each duty once in its interval, at an offset given by the node's name; after failures with exponential
  * back-off and jitter. A failing duty changes no other duty's times, except for the time that a pass takes.
  * Does not return. */
 void occ_ship_run(struct occ_ship_duty *duties, size_t n, const char *node);
@@ -79,9 +82,9 @@ struct occ_ship_pass {
 };
 #define OCC_SHIP_NO_MINUTE INT64_C(153722867)
 
-/* A version above all before, even if the clock was set back or the state was lost: rows of a later batch
- * replace earlier ones. */
+/* Returns a version above all versions before, even if the clock was set back or the state was lost: rows of
+ * a later batch replace earlier rows. */
 uint64_t occ_ship_next_version(struct occ_ship *ship);
-/* Sends the changes of the history with this index in ship->seen. An unreadable history does not prevent
- * sending the others. */
+/* Sends the changes of the history with this index in ship->seen, unless pass->is_offline, and counts the
+ * changes that remain. Returns 0 for an unreadable history, which is logged and counted. */
 int occ_ship_history(struct occ_ship *ship, size_t index, struct occ_ship_pass *pass, struct occ_error *err);

@@ -15,7 +15,7 @@
  * after a long outage also (gap_end, newest]; otherwise gap_end is 0 and newest equals done. first: the last
  * change when the history was first seen; minutes evicted before it do not count as lost. newest_minute: rows
  * of this and earlier minutes may have been sent. lost: minutes of runs evicted before they were sent. inode:
- * of the file; a copy has another one. */
+ * the file's; a copy of the file has another inode. */
 #define OCC_POSITION(X) X(identity) X(inode) X(done) X(gap_end) X(newest) X(first) X(newest_minute) X(lost)
 struct occ_ship_position {
 #define X(name) int64_t name;
@@ -54,14 +54,15 @@ struct occ_ship_counters {
 
 struct occ_state;
 
-/* Creates the file and its directory if missing. */
+/* Opens the file; makes it and its directories unless `read_only`, and closes it to other users.
+ * OCC_E_NOT_FOUND: it cannot be opened. */
 int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err);
 void occ_state_close(struct occ_state *state);
 
-/* The open file, for user_forms.h. */
+/* Returns the open file, for user_forms.h. It belongs to the state. */
 struct sqlite3 *occ_state_sqlite(struct occ_state *state);
 
-/* An unknown identity has zeros. */
+/* Loads the position in the history with this identity; all 0: unknown. */
 int occ_state_load_position(struct occ_state *state, int64_t identity, struct occ_ship_position *ret_position,
                             struct occ_error *err);
 int occ_state_load_counters(struct occ_state *state, struct occ_ship_counters *ret_counters,
@@ -76,5 +77,5 @@ int occ_state_store(struct occ_state *state, const struct occ_ship_position *pos
 int occ_state_load_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
 int occ_state_store_seen(struct occ_state *state, struct occ_seen *seen, struct occ_error *err);
 
-/* Output of --status. */
+/* Prints the output of --status. */
 int occ_state_print(struct occ_state *state, FILE *out, struct occ_error *err);

@@ -19,19 +19,21 @@ struct occ_body {
 void occ_body_free(struct occ_body *body);
 void occ_body_clear(struct occ_body *body);
 
-/* Each adds the next column of the row. */
+/* These functions add the next column of the row. Texts are escaped. */
 void occ_body_put_u64(struct occ_body *body, uint64_t value);
 void occ_body_put_text(struct occ_body *body, const char *text, size_t n);
 /* Adds a number with the digits that a Float32 needs; NaN becomes NULL. */
 void occ_body_put_float(struct occ_body *body, double value);
 /* Adds [a,b,...]. */
 void occ_body_put_list(struct occ_body *body, const uint64_t *values, size_t n);
-/* Adds columns of a statement's row; reals with so many digits that they are equal when read back. */
+/* Adds `n` columns of a statement's row, from column `first` on; reals with so many digits that they are
+ * equal when read back. */
 void occ_body_put_columns(struct occ_body *body, struct sqlite3_stmt *stmt, int first, int n);
+/* Ends the row and counts it. */
 void occ_body_end_row(struct occ_body *body);
 
-/* The id of a kernel, from its mangled name, or of a launch configuration, from the text of its row between
- * the id and `cluster`. */
+/* Returns the id of a kernel, from its mangled name, or of a launch configuration, from the text of its row
+ * between the id and `cluster`. */
 uint64_t occ_body_id(const char *data, size_t n);
 
 /* Adds text unchanged, between finished rows or columns. */

@@ -11,12 +11,12 @@
 
 struct occ_http_options {
     const char *url;                            /* https, or http to this machine; without a query */
-    const char *user, *password;                /* for ClickHouse's headers; "": none */
+    const char *user, *password;                /* values of ClickHouse's headers; "": none */
     const char *ca_file, *cert_file, *key_file; /* "": the system's authorities; no client certificate */
     const char *content_type;                   /* NULL: application/octet-stream */
     const char *const *headers;                 /* more lines, up to a NULL; NULL: none */
     size_t max_answer_bytes;                    /* 0: 64 KiB */
-    long timeout_s;                             /* of a request; 0: 30 s */
+    long timeout_s;                             /* longest time of a request; 0: 30 s */
 };
 
 /* All zero at first; the caller frees `text`. */
@@ -24,7 +24,7 @@ struct occ_http_answer {
     long status;
     char *text; /* the body, with a NUL */
     size_t n, allocated;
-    int64_t retry_after_s; /* of the header Retry-After, also as a date; 0: none */
+    int64_t retry_after_s; /* value of the header Retry-After, which may be a date; 0: none */
 };
 
 struct occ_http;
@@ -37,9 +37,10 @@ void occ_http_close(struct occ_http *http);
 
 /* Adds "name=value", with the value escaped, to the next request's query. */
 int occ_http_add(struct occ_http *http, const char *name, const char *value, struct occ_error *err);
-/* POSTs `n` bytes, compressed. OCC_E_IO: no complete answer, or the answer is too long. */
+/* POSTs `n` bytes, compressed, with the query of occ_http_add(), which is empty afterwards. Returns 0 for
+ * every complete answer, whatever its status. OCC_E_IO: no complete answer, or the answer is too long. */
 int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_http_answer *ret_answer,
                   struct occ_error *err);
 
-/* Bytes of all sent bodies, compressed. */
+/* Returns the compressed size of all bodies that an answer followed. */
 uint64_t occ_http_sent_bytes(const struct occ_http *http);

@@ -15,12 +15,12 @@ struct occ_load {
     struct occ_store *store;
     sqlite3 *db;
     struct occ_error *err;
-    const char *table; /* minute or rank_minute: the table that the question's sums use, */
-    char *where;       /* and the condition on its rows */
+    const char *table; /* minute or rank_minute: the table that the question's sums use */
+    char *where;       /* condition on the table's rows */
     bool has_kernels;  /* the history has the kernels */
 };
 
-/* True for a row of the table run that its node has not marked as removed. */
+/* SQL condition: the node has not marked the row of the table run as removed. */
 #define OCC_LOAD_IS_RUN "level != '" OCC_SHIP_REMOVED "'"
 
 /* ", column" for each column of a list. */
@@ -30,7 +30,7 @@ struct occ_load {
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql);
 /* Runs a formatted statement on the history; frees it. */
 int occ_load_run(const struct occ_load *l, char *sql);
-/* The number that a statement on the history gives; -1: failed. */
+/* Returns the number that a statement on the history gives; -1: it failed. */
 int64_t occ_load_number(const struct occ_load *l, const char *sql);
 /* Appends BEFORE 'text' AFTER; nothing for NULL. */
 void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text, const char *after);
@@ -39,7 +39,7 @@ void occ_load_append_cluster(const struct occ_load *l, sqlite3_str *sql);
 /* Appends a condition on a job: Slurm's number, the pod, or the job's name in the warehouse. */
 void occ_load_append_job(sqlite3_str *sql, const char *job);
 
-/* A condition on `run` for the runs of the question; the caller frees it. */
+/* Returns a condition on `run` for the runs of the question; the caller frees it. */
 char *occ_load_runs_where(const struct occ_load *l);
 /* Appends a condition on `bucket`: within the question's time. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
@@ -65,9 +65,10 @@ char *occ_load_ids(const struct occ_load *l, const char *sql, char *otherwise);
 /* Adds the rows (node, n) that a formatted statement selects to the rows that the answer excludes. */
 int occ_load_leave_out(const struct occ_load *l, char *select);
 
-/* hours.c: the SQL function pack_histogram('([bins],[counts])'), NULL for what is no histogram; and the sums
- * of `sums` as a run and an hour of each group. */
+/* hours.c. Adds the SQL function pack_histogram('([bins],[counts])') to the history; the function gives NULL
+ * for any other text. */
 int occ_load_pack_histograms(const struct occ_load *l);
+/* Writes the table `sums` into the history: for each group a run, with an hour. */
 int occ_load_put_hours(const struct occ_load *l);
 
 /* launches.c, dimensions.c (kernels, devices and configurations of `sums`), runs.c, ranks.c */

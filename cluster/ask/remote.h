@@ -35,20 +35,20 @@ struct occ_remote_question {
     int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
     const char *job;            /* Slurm's number, the pod, or the warehouse's own name of a job; NULL: any */
     const char *user, *node;    /* NULL: any */
-    const char *cluster;        /* of occ_remote_choose_cluster(); NULL: the warehouse has none */
-    const char *account, *partition; /* of the Slurm job; NULL: any */
+    const char *cluster;        /* name from occ_remote_choose_cluster(); NULL: the warehouse has none */
+    const char *account, *partition; /* texts of the Slurm job; NULL: any */
     /* Groups launches by USER, JOB, ACCOUNT, PARTITION, NODE, or MINUTE (at most OCC_REMOTE_BLOCKS blocks of
      * equally many minutes, the oldest is run 1); other values: one group. */
     enum occ_top_by by;
-    bool histograms; /* of the launches' durations */
+    bool histograms; /* also fetch histograms of the launches' durations */
     /* Selects the kernels of launches (the keys of *ret_kernels), from a history that has only kernels; NULL:
      * all. */
     int (*choose)(struct occ_store *kernels, const void *chooser, struct occ_map *ret_kernels,
                   struct occ_error *err);
     const void *chooser;
-    /* run: for the table run, only this run, 0: any. max_runs: the newest runs, at most this number */
+    /* OCC_REMOTE_RUNS: only this run, 0: any; and only the newest max_runs runs */
     int64_t run, max_runs;
-    int64_t idle_ns; /* minimum idle time */
+    int64_t idle_ns; /* OCC_REMOTE_IDLE: minimum idle time */
 };
 
 /* State of the cluster's data in the warehouse. */
@@ -72,7 +72,7 @@ int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *qu
  * or no cluster has the wanted name; the message lists the clusters. */
 int occ_remote_choose_cluster(struct occ_warehouse *w, const char *wanted, char **ret_name,
                               struct occ_error *err);
-/* The state of a cluster; NULL: of all nodes of the warehouse. */
+/* Reads the state of a cluster's data; `cluster` NULL: of the data of all nodes of the warehouse. */
 int occ_remote_get_state(struct occ_warehouse *w, const char *cluster, struct occ_remote_state *ret_state,
                          struct occ_error *err);
 

@@ -14,7 +14,7 @@
 int occ_load_parts(const struct occ_load *l)
 {
     return occ_load_fetch(
-        l, "parts", "at, part, n", /* by the part's number, in a third of the time for its name */
+        l, "parts", "at, part, n", /* the part's number takes a third of the time of its name */
         sqlite3_mprintf("SELECT toUInt32(bucket) AS at, any(_part) AS part, count() AS n FROM %s.%s WHERE %s "
                         "GROUP BY at, _part_index",
                         l->w->options.database, l->table, l->where));

@@ -124,7 +124,8 @@ enum occ_ship_table {
  * readers skip the row. */
 #define OCC_SHIP_REMOVED "removed"
 
-/* Over r (stored_run). Preceded by: run, cluster, node and history. Third: over r (stored_removed_run). */
+/* Columns of the table run after run, cluster, node and history. X(name, expression over r (stored_run),
+ * expression over r (stored_removed_run)) */
 #define OCC_SHIP_RUN_COLUMNS(X)                                                                              \
     X(job, OCC_SHIP_JOB, "''")                                                                               \
     X(user, OCC_SHIP_SENT_USER, OCC_SHIP_SENT_USER)                                                          \
@@ -172,15 +173,15 @@ enum occ_ship_table {
     X(start, OCC_SHIP_START, OCC_SHIP_START)
 
 /* The columns that migrations add (schema/clickhouse/migrations/), in their order, after the row's version. A
- * table has the first struct occ_warehouse_added of them: a new column is a new last row. Over r
- * (stored_run). Third: over r (stored_removed_run). */
+ * table has the first struct occ_warehouse_added of them: a new column is a new last row. Arguments as in
+ * OCC_SHIP_RUN_COLUMNS. */
 #define OCC_SHIP_RUN_ADDED_COLUMNS(X)                                                                        \
     X(slurm_account, "coalesce(r.slurm_account, '')", "''")                                                  \
     X(slurm_partition, "coalesce(r.slurm_partition, '')", "''")                                              \
     X(slurm_qos, "coalesce(r.slurm_qos, '')", "''")                                                          \
     X(slurm_array_job, "coalesce(r.slurm_array_job, '')", "''")                                              \
     X(slurm_array_task, "coalesce(r.slurm_array_task, '')", "''")
-/* Of tables with a column `job`: of one of the job's runs. */
+/* The same for tables with a column `job`: values of one of the job's runs. */
 #define OCC_SHIP_JOB_ADDED_COLUMNS(X)                                                                        \
     X(slurm_account, "coalesce(r.slurm_account, '')", "''")                                                  \
     X(slurm_partition, "coalesce(r.slurm_partition, '')", "''")                                              \

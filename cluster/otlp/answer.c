@@ -27,7 +27,7 @@ struct parser {
     struct occ_otlp_answer *answer;
     int depth;      /* number of open objects and arrays */
     enum key key;   /* key of the next value */
-    bool is_inside; /* in partialSuccess */
+    bool is_inside; /* inside of partialSuccess */
 };
 
 static int begin(void *parser_)
@@ -115,7 +115,7 @@ void occ_otlp_answer_parse(const char *text, size_t n, struct occ_otlp_answer *r
     struct parser parser = {.answer = ret_answer};
     yajl_handle yajl = yajl_alloc(&callbacks, NULL, &parser);
     if (!yajl)
-        return; /* without memory the answer has no details */
+        return; /* no memory: the answer has no details */
     if (yajl_parse(yajl, (const unsigned char *)text, n) != yajl_status_ok ||
         yajl_complete_parse(yajl) != yajl_status_ok)
         *ret_answer = (struct occ_otlp_answer){0};

@@ -14,4 +14,5 @@ struct occ_otlp_answer {
     char message[OCC_OTLP_MESSAGE_BYTES]; /* partialSuccess.errorMessage, or a failure's message; printable */
 };
 
+/* Parses `n` bytes of any text; *ret_answer is overwritten. */
 void occ_otlp_answer_parse(const char *text, size_t n, struct occ_otlp_answer *ret_answer);

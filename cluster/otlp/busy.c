@@ -47,7 +47,7 @@ struct launch {
 
 struct candidate {
     struct occ_busy_gpu gpu;
-    size_t index; /* in the order in which the GPUs were found */
+    size_t index; /* number of the GPU, in the order in which GPUs were found */
     bool is_known, is_placed;
 };
 
@@ -57,7 +57,7 @@ struct busy {
     struct source *sources;
     struct candidate *candidates;
     size_t n_stores, n_sources, n_candidates, stores_allocated, sources_allocated, candidates_allocated;
-    /* of the GPU that is being measured */
+    /* the GPU that is being measured: */
     struct occ_columns_decoder *decoder;
     struct launch *launches;
     size_t n_launches, launches_allocated;
@@ -103,7 +103,7 @@ static bool add_source(struct busy *b, sqlite3 *db, sqlite3_stmt *row)
     return true;
 }
 
-/* Adds the GPUs of an open history, which remains in one read transaction. */
+/* Begins a read transaction, which stays open, and adds the history's GPUs. */
 static bool add_gpus(struct busy *b, sqlite3 *db)
 {
     sqlite3_stmt *stmt = NULL;

@@ -22,9 +22,9 @@
 #define OCC_BUSY_LEAST_NS INT64_C(1000000000)
 
 struct occ_busy_gpu {
-    char gpu[OCC_SUMS_TEXT_BYTES], model[OCC_SUMS_TEXT_BYTES]; /* as in struct occ_sums_minute */
+    char gpu[OCC_SUMS_TEXT_BYTES], model[OCC_SUMS_TEXT_BYTES]; /* names, cut by occ_collect_name() */
     double ratio;    /* busy time / time from from_ns to the end of the minute */
-    int64_t from_ns; /* since 1970 */
+    int64_t from_ns; /* start of the measured part of the minute, since 1970 */
 };
 
 struct occ_busy {
@@ -32,8 +32,8 @@ struct occ_busy {
     size_t n;
 };
 
-/* Reads the last minute that ended before `until_ns`. GPUs with names in the sums come first. Failures only
- * take values away. idle: histories without running programs, which are not opened while they are unchanged;
- * empty at first. */
+/* Reads the last minute that ended before `until_ns`. GPUs with names in the sums come first. A failure only
+ * leaves GPUs without a value. idle: histories without running programs, which are not opened while they are
+ * unchanged; empty at first. */
 void occ_busy_read(struct occ_seen *seen, struct occ_sums *sums, int64_t until_ns, struct occ_map *idle,
                    struct occ_busy *ret_busy);

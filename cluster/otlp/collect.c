@@ -13,7 +13,7 @@
 #include "support/text.h"
 
 #define NS_MAX       (INT64_C(1) << 53)     /* GPU time of a row in a profile: sums stay exact */
-#define LAUNCHES_MAX INT64_C(1000000000000) /* of a row: more than a GPU can start in a minute */
+#define LAUNCHES_MAX INT64_C(1000000000000) /* more launches than a GPU can start in a minute */
 
 /* Runs of this node; minute -1 is the row of a run. */
 static const char read_changes[] =
@@ -74,7 +74,7 @@ struct history {
     struct occ_layers *layers; /* NULL: no profiles */
     struct occ_sums_position position;
     int64_t first_minute;  /* rows of earlier minutes were evicted */
-    int64_t oldest_minute; /* for earlier minutes the sums no longer know which launches were counted */
+    int64_t oldest_minute; /* the sums no longer know which launches of earlier minutes were counted */
     bool is_broken;        /* the history failed, not the sums */
 };
 
@@ -125,8 +125,8 @@ static void close_history(struct history *h)
     occ_store_close(h->store);
 }
 
-/* If the history has fewer changes than were read, a backup has replaced it: all its changes are read again,
- * and only minutes after the newest counted minute count. */
+/* A history with fewer changes than were read was replaced by a backup: all changes are read again, and each
+ * run counts only minutes after its own newest counted minute. */
 static int load_position(struct history *h, struct occ_error *err)
 {
     int64_t last_change = 0;

@@ -11,14 +11,14 @@
 
 #include "support/json.h"
 
-#define OCC_DICTIONARY_FRAMES_MAX 64 /* of a stack */
+#define OCC_DICTIONARY_FRAMES_MAX 64 /* maximum number of locations in a stack */
 
 struct occ_dictionary;
 
-/* NULL: no memory. */
+/* Returns an empty dictionary; NULL: no memory. */
 struct occ_dictionary *occ_dictionary_new(void);
 void occ_dictionary_free(struct occ_dictionary *dictionary);
-/* True if an entry is missing for lack of memory. */
+/* Returns true if an entry is missing because memory was short. */
 bool occ_dictionary_failed(const struct occ_dictionary *dictionary);
 
 /* The functions return indices; 0: no memory, or an empty text. */
@@ -29,5 +29,5 @@ uint32_t occ_dictionary_location(struct occ_dictionary *dictionary, const char *
 /* locations: the innermost first; n <= OCC_DICTIONARY_FRAMES_MAX. */
 uint32_t occ_dictionary_stack(struct occ_dictionary *dictionary, const uint32_t *locations, size_t n);
 
-/* Writes the member dictionary. */
+/* Writes the member "dictionary" of the open object. */
 void occ_dictionary_put(const struct occ_dictionary *dictionary, struct occ_json *json);

@@ -21,9 +21,9 @@ void occ_otlp_endpoint_close(struct occ_otlp_endpoint *endpoint);
 
 /* The result of a request. */
 struct occ_otlp_outcome {
-    long status;           /* of HTTP; 0: no answer */
+    long status;           /* HTTP status; 0: no answer */
     uint64_t rejected;     /* points or profiles that the server did not accept */
-    uint64_t sent_bytes;   /* compressed */
+    uint64_t sent_bytes;   /* compressed size of the request's body */
     int64_t retry_after_s; /* 0: the server does not say */
 };
 

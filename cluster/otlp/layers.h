@@ -10,7 +10,7 @@
 struct sqlite3;
 struct occ_layers;
 
-/* db: of the history; must outlive *ret_layers. OCC_E_CORRUPT: the history has no such tables. */
+/* db: the history, which must outlive *ret_layers. OCC_E_CORRUPT: the history lacks the tables. */
 int occ_layers_open(struct sqlite3 *db, struct occ_layers **ret_layers, struct occ_error *err);
 void occ_layers_close(struct occ_layers *layers);
 

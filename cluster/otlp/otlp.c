@@ -18,7 +18,7 @@
 #define NO_METRICS      "{\"resourceMetrics\": []}"
 #define NO_PROFILES     "{\"resourceProfiles\": []}"
 #define LAUNCHES_A_PASS INT64_C(5000000) /* read for layers: about a second */
-#define PROFILES_WAIT_S INT64_C(300)     /* after a failure that a person has to repair */
+#define PROFILES_WAIT_S INT64_C(300)     /* pause after a failure that a person has to repair */
 
 struct occ_otlp {
     struct occ_otlp_settings settings;
@@ -31,7 +31,7 @@ struct occ_otlp {
     struct occ_map idle; /* histories without running programs */
     int64_t retry_after_s;
     bool have_profiles_failed;
-    int64_t profiles_next_ns; /* since boot; no earlier request of profiles */
+    int64_t profiles_next_ns; /* earliest time of the next request of profiles, since boot */
     /* the last warnings of the server */
     char warning[OCC_ERROR_MESSAGE_BYTES], profiles_warning[OCC_ERROR_MESSAGE_BYTES];
 };

@@ -15,7 +15,7 @@
 
 struct occ_otlp_settings {
     const char *url;     /* base of the server's URL */
-    const char *history; /* as in struct occ_ship_settings */
+    const char *history; /* path of the daemon's history, see struct occ_ship_settings */
     const char *state;   /* path of the file of sums (sums.h) */
     struct occ_otlp_origin origin;
     struct occ_http_options http; /* certificates and headers */
@@ -24,14 +24,15 @@ struct occ_otlp_settings {
 
 struct occ_otlp;
 
-/* The settings' texts must outlive the metrics. */
+/* Prepares the requests; opens no file. The settings' texts must outlive *ret_otlp. */
 int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **ret_otlp,
                   struct occ_error *err);
 void occ_otlp_close(struct occ_otlp *otlp);
 
-/* `all`: including minutes that have just ended, and a failure of profiles is a failure. */
+/* Makes a pass. `all`: also counts minutes that have just ended, and returns a failure of profiles; else such
+ * a failure is only logged. */
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
-/* Seconds that the server asked us to wait for, in the last pass; 0: none. */
+/* Returns the seconds that the server asked us to wait for, in the last pass; 0: none. */
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);
 /* Sends a request without metrics, and one without profiles: checks the server, the certificates and the
  * headers. Returns the first failure; the log has the result for profiles then. */

@@ -21,7 +21,7 @@ struct occ_otlp_origin {
 #define OCC_OTLP_BODY_MAX (8u << 20)
 #define OCC_OTLP_SCHEMA   "https://opentelemetry.io/schemas/1.44.0"
 
-/* Integers of 64 bits are texts. */
+/* Writes a number as a text, because JSON's numbers do not hold all integers of 64 bits. */
 void occ_otlp_put_unsigned(struct occ_json *json, const char *key, uint64_t number);
 /* Writes an attribute with a text; none if the text is empty or NULL. */
 void occ_otlp_put_attribute(struct occ_json *json, const char *key, const char *value);
@@ -32,5 +32,5 @@ void occ_otlp_put_attribute(struct occ_json *json, const char *key, const char *
  * OCC_OTLP_JOB_COLUMNS; NULL: the node itself. */
 void occ_otlp_begin_resource(struct occ_json *json, const struct occ_otlp_origin *origin,
                              struct sqlite3_stmt *job);
-/* Writes the member scope. */
+/* Writes the member "scope" of the open object. */
 void occ_otlp_put_scope(struct occ_json *json, const struct occ_otlp_origin *origin);

@@ -25,7 +25,7 @@ static const char *const statements[N_STATEMENTS] = {
 struct occ_stacks {
     struct occ_sums *sums;
     sqlite3_stmt *statements[N_STATEMENTS];
-    int64_t added; /* since the last folding */
+    int64_t added; /* stacks added since the last folding */
 };
 
 int occ_stacks_open(struct occ_sums *sums, struct occ_stacks **ret_stacks, struct occ_error *err)

@@ -24,13 +24,14 @@ struct occ_stack {
     const char *job, *gpu, *path, *kernel; /* path: names of layers, none empty, joined by '/'; "": none */
     bool is_simulated;
     int64_t minute, ns;
-    /* of the launch configuration: parts of GPU time lost to each cause; NaN: none. NULL: the model refuses
-     * the configuration, and the loss is unknown */
+    /* parts of the launch configuration's GPU time lost to each cause, enum occ_cause; NaN: none. NULL: the
+     * model refuses the configuration, and the loss is unknown */
     const double *causes;
 };
 
 struct occ_stacks;
 
+/* Uses the open file of the sums, which must outlive *ret_stacks. */
 int occ_stacks_open(struct occ_sums *sums, struct occ_stacks **ret_stacks, struct occ_error *err);
 void occ_stacks_close(struct occ_stacks *stacks);
 /* Forgets everything, also a request: the rest of an earlier use is not sent when profiles are switched
@@ -39,13 +40,14 @@ int occ_stacks_clear(struct occ_sums *sums, struct occ_error *err);
 
 /* ---- in a pass ---- */
 
+/* Adds GPU time to a stack. */
 int occ_stacks_add(struct occ_stacks *stacks, const struct occ_stack *stack, struct occ_error *err);
 
-/* GPU time of a launch configuration in a range in a run's minute. */
+/* Identifies counted GPU time: one launch configuration, range, run and minute of a history. */
 struct occ_stacks_key {
     int64_t identity, minute, run, config, range;
 };
-/* *ret_new_ns: the part of `ns` that was not counted before, at most `most_ns`. It counts from now on. */
+/* Counts `ns` of GPU time. *ret_new_ns: the part that was not counted before, at most `most_ns`. */
 int occ_stacks_count(struct occ_stacks *stacks, const struct occ_stacks_key *key, int64_t ns, int64_t most_ns,
                      int64_t *ret_new_ns, struct occ_error *err);
 /* Forgets the counted time of a history's minutes before `minute`. */
@@ -58,6 +60,7 @@ struct occ_stacks_request {
     size_t n;
     double gpu_ns;
 };
+/* Loads the request that is to be sent, or sent again. */
 int occ_stacks_load_request(struct occ_stacks *stacks, struct occ_stacks_request *ret_request,
                             struct occ_error *err);
 /* Writes a document of all stacks; see occ_otlp_profile(). */
@@ -67,6 +70,7 @@ typedef int occ_stacks_write(struct occ_sums *sums, const void *origin, char **r
  * (OCC_E_FULL) is written again with half as many stacks. */
 int occ_stacks_make_request(struct occ_stacks *stacks, occ_stacks_write *write, const void *origin,
                             struct occ_error *err);
+/* Forgets the request: a server has accepted it, or refused it for good. */
 int occ_stacks_drop_request(struct occ_stacks *stacks, struct occ_error *err);
 
 /* ---- internal ---- */

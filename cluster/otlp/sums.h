@@ -60,7 +60,8 @@ struct occ_sums_counters {
 #undef X
 };
 
-/* Opens or makes the file. */
+/* Opens the file; makes it and its directories unless `read_only`. OCC_E_NOT_FOUND: it cannot be opened.
+ * Later failures of the file are OCC_E_FULL (disk full) and OCC_E_IO. */
 int occ_sums_open(const char *path, bool read_only, struct occ_sums **ret_sums, struct occ_error *err);
 void occ_sums_close(struct occ_sums *sums);
 struct sqlite3 *occ_sums_sqlite(const struct occ_sums *sums);
@@ -69,11 +70,11 @@ struct sqlite3 *occ_sums_sqlite(const struct occ_sums *sums);
 
 int occ_sums_load_counters(struct occ_sums *sums, struct occ_sums_counters *ret_counters,
                            struct occ_error *err);
-/* Durable, in the transaction of a pass or in one of its own. failure: the message of the last failure, "":
- * none; NULL: unchanged. */
+/* Stores the counters, in the transaction of a pass or else in a separate one. failure: the message of the
+ * last failure, "": none; NULL: unchanged. */
 int occ_sums_store_counters(struct occ_sums *sums, const struct occ_sums_counters *counters,
                             const char *failure, struct occ_error *err);
-/* Output of --status. */
+/* Prints the output of --status. */
 int occ_sums_print(struct occ_sums *sums, FILE *out, struct occ_error *err);
 
 /* ---- a pass: begin, any number of histories, end ---- */
@@ -95,7 +96,7 @@ int occ_sums_load_position(struct occ_sums *sums, int64_t identity, struct occ_s
 int occ_sums_store_position(struct occ_sums *sums, const struct occ_sums_position *position,
                             struct occ_error *err);
 
-/* The newest minute of a run that earlier passes have counted; -1: none. */
+/* Loads the newest minute of a run that earlier passes have counted; -1: none. */
 int occ_sums_load_run(struct occ_sums *sums, int64_t identity, int64_t run, int64_t *ret_minute,
                       struct occ_error *err);
 int occ_sums_store_run(struct occ_sums *sums, int64_t identity, int64_t run, int64_t minute,
@@ -106,7 +107,7 @@ struct occ_sums_job {
     const char *job, *slurm_job, *k8s_namespace, *k8s_pod, *k8s_pod_uid, *container, *trust;
 };
 int occ_sums_put_job(struct occ_sums *sums, const struct occ_sums_job *job, struct occ_error *err);
-/* memory_bytes: 0: unknown. */
+/* Stores a GPU's model and memory; memory_bytes 0: unknown. */
 int occ_sums_put_gpu(struct occ_sums *sums, const char *gpu, const char *model, int64_t memory_bytes,
                      struct occ_error *err);
 
@@ -128,7 +129,7 @@ int occ_sums_add(struct occ_sums *sums, const struct occ_sums_minute *minute, in
 
 /* ---- sums_fold.c ---- */
 
-/* Names the series, adds the pass's part to the sums, and commits. minute: the first one after the counted
+/* Names the series, adds the pass's part to the sums, and commits. minute: the first minute after the counted
  * minutes. */
 int occ_sums_end(struct occ_sums *sums, int64_t minute, struct occ_error *err);
 /* Forgets the means, which a server has accepted. */

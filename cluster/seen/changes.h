@@ -7,8 +7,8 @@
 /* Measured values arrive seconds after their launches: a minute sent at once would soon be sent again. */
 enum { OCC_CHANGES_WAIT_S = 30 };
 
-/* True if the minute ended less than OCC_CHANGES_WAIT_S before `now_s`; 0: no minute waits. A minute that
- * ends far in the future does not wait: its clock is wrong. */
+/* Returns true if the minute ended less than OCC_CHANGES_WAIT_S before `now_s`; now_s 0: no minute waits. A
+ * minute that ends far in the future does not wait: its clock is wrong. */
 bool occ_changes_must_wait(int64_t now_s, int64_t minute);
 
 /* The last number that a history ever gave to a change, even if the change's row was deleted. */

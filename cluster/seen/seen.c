@@ -25,8 +25,8 @@
 #define EVENTS_BYTES 65536
 #define SPARE        64u
 
-#define XFS_MAGIC 0x58465342 /* from the kernel's fs/xfs; no header of its interface has it */
-#define ZFS_MAGIC 0x2fc12fc1 /* from OpenZFS */
+#define XFS_MAGIC 0x58465342 /* number in the kernel's fs/xfs; no header of its interface has it */
+#define ZFS_MAGIC 0x2fc12fc1 /* number in OpenZFS */
 #define CHANGES   (IN_ATTRIB | IN_CREATE | IN_DELETE | IN_DELETE_SELF | IN_MODIFY | IN_MOVE | IN_MOVE_SELF)
 
 void occ_seen_open(struct occ_seen *ret_seen)

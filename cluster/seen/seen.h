@@ -49,7 +49,7 @@ struct occ_seen_entry {
     bool is_found;                /* its directory exists */
     /* the daemon's history or an owner's: it counts as missing if it cannot be read */
     bool is_owners;
-    int watch; /* of its directory; 0: none */
+    int watch; /* number of the watch of its directory; 0: none */
 };
 
 struct occ_seen {
@@ -66,7 +66,7 @@ struct occ_seen {
     bool has_unstored;      /* the state lacks changes of the entries */
 };
 
-/* Treatment of a history by a pass. */
+/* The state of a history, which decides its treatment by a pass. */
 enum occ_seen_state {
     OCC_SEEN_NONE,    /* no such history */
     OCC_SEEN_SENT,    /* sent whole and unchanged since */

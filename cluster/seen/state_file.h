@@ -12,8 +12,8 @@ struct sqlite3;
 #define OCC_STATE_FILE_COUNTERS                                                                              \
     "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;"
 
-/* Opens the file; makes it and its directories unless `read_only`. *ret_db is to be closed also after a
- * failure. */
+/* Opens the file; makes it and its directories unless `read_only`. The caller closes *ret_db, also after a
+ * failure (NULL at first). OCC_E_NOT_FOUND: the file cannot be opened. */
 int occ_state_file_open(const char *path, bool read_only, struct sqlite3 **ret_db, struct occ_error *err);
 
 /* Stores a counter, or a text if `text` is not NULL. False: SQLite failed. */

@@ -61,8 +61,8 @@ static const struct {
 _Static_assert(N_PLACES <= 64, "a frame has a bit for each place");
 
 struct frame {
-    enum place place; /* of this object or array */
-    enum place next;  /* of the value behind the last key */
+    enum place place; /* place of this object or array */
+    enum place next;  /* place of the value behind the last key */
     uint64_t seen;    /* places that the object has had: a second one makes the document ambiguous */
 };
 

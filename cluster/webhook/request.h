@@ -32,7 +32,7 @@ enum occ_obstacle {
 
 struct occ_admission_container {
     char name[OCC_ADMISSION_NAME_BYTES]; /* cut; not yet validated by Kubernetes */
-    bool is_init;                        /* in initContainers */
+    bool is_init;                        /* the container is in initContainers */
     size_t index;                        /* position in its array */
     bool has_environment, has_mounts;    /* the arrays exist */
     bool has_environment_from; /* variables of a ConfigMap or Secret, which the request does not contain */
@@ -48,7 +48,8 @@ struct occ_admission_request {
     struct occ_admission_container containers[OCC_ADMISSION_CONTAINERS_MAX];
 };
 
-/* A streaming parser, which fills *request. occ_admission_parser_new() returns NULL without memory. */
+/* A streaming parser, which fills *request; the request must outlive it. occ_admission_parser_new() returns
+ * NULL without memory. A failure is OCC_E_INVALID, and all further calls return it, too. */
 struct occ_admission_parser;
 struct occ_admission_parser *occ_admission_parser_new(struct occ_admission_request *request);
 void occ_admission_parser_free(struct occ_admission_parser *parser);

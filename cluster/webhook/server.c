@@ -28,10 +28,10 @@ struct server {
 
 struct occ_webhook {
     const struct occ_webhook_options *options;
-    struct occ_admission_options forbidden; /* of /annotate */
+    struct occ_admission_options forbidden; /* options of /annotate */
     int listening;
     uint16_t port;
-    struct server servers[2]; /* with the current and with the previous certificate */
+    struct server servers[2]; /* the server with the current, and with the previous certificate */
     int current;
     int64_t previous_ends_ns; /* time at which the previous server's connections are closed */
     bool is_fresh;            /* the files' present content is in use */

@@ -15,18 +15,20 @@
 struct occ_webhook_options {
     const char *listen; /* "[ADDRESS]:PORT" of support/address.h */
     const char *certificate_file, *key_file;
-    struct occ_admission_options admission; /* of /mutate; its forbids_host_paths is false */
+    struct occ_admission_options admission; /* options of /mutate; forbids_host_paths is false */
     int64_t request_ns;                     /* longest time of a request */
 };
 
 struct occ_webhook;
 
-/* `options` must outlive the server. */
+/* Reads certificate and key, and listens. `options` must outlive the server. OCC_E_INVALID: wrong address,
+ * certificate or key. */
 int occ_webhook_open(const struct occ_webhook_options *options, struct occ_webhook **ret_webhook,
                      struct occ_error *err);
 void occ_webhook_close(struct occ_webhook *webhook);
 OCC_CLEANUP(occ_webhook, occ_webhook_close)
 
+/* Returns the port that the server listens on. */
 uint16_t occ_webhook_port(const struct occ_webhook *webhook);
 
 /* Serves until *is_over; a signal handler may set it. `signals`: the mask while the server waits. */
