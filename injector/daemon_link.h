@@ -22,7 +22,7 @@ struct occ_link {
     struct occ_fd spare; /* not connected, kept for the next try */
     uint64_t since_ns;   /* start of the connection, CLOCK_MONOTONIC */
     uint64_t retry_ns;   /* earliest next try, CLOCK_MONOTONIC */
-    uint32_t tries;      /* since the last connection that lasted */
+    uint32_t tries;      /* tries since the last connection that lasted */
     bool is_taken;       /* the connected daemon owns the ring */
     bool is_refused;     /* a daemon closed the last connection without an answer */
     bool is_busy;        /* at the last try the daemon's queue or the user's allowance was full */

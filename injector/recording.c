@@ -182,8 +182,9 @@ static void govern(struct occ_guest *g)
     uint32_t given_ppm = occ_ring_budget_ppm(&g->ring);
     if (g->env.budget == 0 && given_ppm > 0 && given_ppm <= 1000000)
         r->governor.budget = given_ppm / 1e6;
+    /* exact values have no budget; while another cause has stopped recording there is nothing to limit */
     if (g->exact.run || (causes[r->cause].level == OCC_LEVEL_NOTHING && r->cause != STOPPED))
-        occ_governor_skip(&r->governor, &cost); /* the cost of exact values is not limited */
+        occ_governor_skip(&r->governor, &cost);
     else
         (void)occ_governor_round(&r->governor, &cost);
 }

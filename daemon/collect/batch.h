@@ -14,8 +14,8 @@ struct occ_batch {
 };
 
 /* Removes launches that start more than `skew_ns` before their process or end more than `skew_ns` after now
- * (`boot_ns`, time since boot) and adds them to the producer's bad_times. After the wall clock was set, times
- * by any of its settings since the offer are accepted. */
+ * (`boot_ns`, time since boot), and counts them, without memory operations, in the producer's bad_times.
+ * After the wall clock was set, times by any of its settings since the offer are accepted. */
 void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns, int64_t boot_ns);
 
 /* Appends the launches device by device, calls options->appended() for each device and adds their number to

@@ -15,9 +15,9 @@
 #include "support/text.h"
 
 #define INVERSE_SHARE 3 /* with the charge for the poll, reading a log may use a quarter of the time */
-/* surcharge per byte of a record: the store writes each byte several times */
+/* surcharge for each byte of a record: the store writes the byte several times */
 #define BYTE_COST_NS INT64_C(500)
-/* per transaction; with names of maximum length they fit into the store's reserve */
+/* records in a transaction; with names of maximum length they fit into the store's reserve */
 #define RECORDS_AT_ONCE 128u
 /* samples may exceed the maximum by rounding; values above this are no measurement */
 #define SHARE_MAX 1.05
@@ -212,7 +212,8 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     memcpy(reason, s->reason, n);
     occ_text_sanitise(reason);
     run->is_without_counters = (record->flags & OCC_STATE_UNMEASURED) != 0;
-    run->is_exact &= run->is_without_counters; /* the guest gave up exact values */
+    /* a guest that allows the daemon's counters again has given up exact values */
+    run->is_exact &= run->is_without_counters;
     if (is_first || s->level != OCC_LEVEL_NOTHING) {
         run->row.level = level_words[s->level];
         memcpy(run->reason, reason, sizeof reason);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define POLL_LAUNCHES 8192 /* target number of launches per ring and poll */
-/* id tables of all programs: room for 5 million configurations */
+/* id tables of all programs: room for 3 million configurations of 20 bytes */
 #define TABLE_BYTES_MAX (UINT64_C(64) << 20)
 
 /* Calls gone() once: the owner must drop its pointer to the producer. */

@@ -14,7 +14,7 @@ struct occ_registry {
     struct occ_producer *producers;
     size_t n_producers;
     uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16];  /* the latest uuids */
-    size_t n_quarantine;                                  /* since the start */
+    size_t n_quarantine;                                  /* number of quarantined rings since the start */
     double ended_lost[OCC_LOSS_COUNT], ended_cpu_seconds; /* sums of programs already freed */
     struct occ_ratelimit ring_broken;
 };

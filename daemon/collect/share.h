@@ -1,5 +1,5 @@
-/* Token bucket for the loop's time: work is charged its duration times INVERSE_SHARE, so over time it uses at
- * most 1/INVERSE_SHARE of the time; a burst is free. Work waits while its debt exceeds the burst. Times are
+/* Token bucket for the loop's time. The caller charges work with k times its duration: over time the work
+ * uses at most 1/k of the time; a burst is free. Work waits while its debt exceeds the burst. Times are
  * monotonic; zeroed: no debt. Pure; one thread. */
 #pragma once
 

@@ -145,7 +145,7 @@ static void on_thread_end(void *run)
         return;
     (void)pthread_mutex_lock(&e->lock);
     occ_launch_thread_ended(e);
-    if (capturing.is_beginning) /* in doubt the capture has begun */
+    if (capturing.is_beginning) /* unknown whether the capture has begun: assume that it has */
         occ_captures_begin(&e->captures, &capturing.beginning, true);
     capturing.is_beginning = false;
     occ_captures_end_thread(&e->captures, &is_inside);

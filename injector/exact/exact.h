@@ -34,7 +34,7 @@ struct occ_exact_launch {
 #define OCC_EXACT_NO_CONFIG UINT32_MAX
 
 struct occ_exact_report {
-    uint64_t measured, launches; /* since start(): launches with a value, all launches */
+    uint64_t measured, launches; /* launches with a value, and all launches, since start() */
     bool is_new;                 /* the reason changed since the last poll */
     bool has_failed;             /* no launch was measured and CUPTI refused all contexts: call stop() */
     char reason[OCC_REASON_BYTES];

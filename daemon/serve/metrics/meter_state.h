@@ -52,7 +52,7 @@ enum {
     X(COMMUNICATION, "communication") X(LOST, "lost") X(USED, "used") X(UNKNOWN, "unknown")
 #define OCC_METER_HELD_ENUMERATOR(name, word) OCC_METER_HELD_##name,
 enum occ_meter_part { OCC_METER_HELD(OCC_METER_HELD_ENUMERATOR) OCC_METER_PARTS };
-#define OCC_METER_MODELS 4 /* of GPUs with a series of held time; others: "(other)" */
+#define OCC_METER_MODELS 4 /* GPU models with a series of held time; other models: "(other)" */
 /* Further runs on GPUs hold no time. An owner has at most as many as are free. */
 #define OCC_METER_HOLDERS_MAX 4096
 

@@ -6,15 +6,15 @@ static bool is_counted(const struct occ_slot *p, uint64_t owner)
     return p->is_used && !p->is_fixed && p->owner == owner;
 }
 
-/* Updates n_owners of the owner's slots. */
-static size_t count(struct occ_slot *slots, size_t n, uint64_t owner)
+/* Updates owner_slots of the owner's slots. */
+static size_t recount(struct occ_slot *slots, size_t n, uint64_t owner)
 {
     size_t has = 0;
     for (size_t i = 0; i < n; i++)
         has += is_counted(&slots[i], owner);
     for (size_t i = 0; i < n; i++)
         if (is_counted(&slots[i], owner))
-            slots[i].n_owners = has;
+            slots[i].owner_slots = has;
     return has;
 }
 
@@ -38,10 +38,10 @@ static size_t find_largest(const struct occ_slot *slots, size_t n, size_t least)
     for (size_t i = 0; i < n; i++) {
         const struct occ_slot *p = &slots[i];
         bool is_older = best == OCC_SLOT_NONE || p->used_ns < slots[best].used_ns;
-        if (p->is_fixed || p->n_owners < most || (p->n_owners == most && !is_older))
+        if (p->is_fixed || p->owner_slots < most || (p->owner_slots == most && !is_older))
             continue;
         best = i;
-        most = p->n_owners;
+        most = p->owner_slots;
     }
     return best;
 }
@@ -50,13 +50,13 @@ size_t occ_slots_take(struct occ_slot *slots, size_t n, uint64_t owner, bool is_
 {
     size_t at = find_released(slots, n);
     if (at == OCC_SLOT_NONE)
-        at = find_largest(slots, n, is_fixed ? 1 : count(slots, n, owner) + 2);
+        at = find_largest(slots, n, is_fixed ? 1 : recount(slots, n, owner) + 2);
     if (at == OCC_SLOT_NONE)
         return at;
     uint64_t before = slots[at].owner;
     slots[at] = (struct occ_slot){.owner = owner, .is_used = true, .is_fixed = is_fixed};
-    (void)count(slots, n, before);
-    (void)count(slots, n, owner);
+    (void)recount(slots, n, before);
+    (void)recount(slots, n, owner);
     return at;
 }
 
@@ -68,7 +68,7 @@ bool occ_slots_expire(struct occ_slot *slots, size_t n, int64_t left_ns, int64_t
         if (!p->is_used || (!is_left && (p->is_fixed || p->used_ns > used_ns)))
             continue;
         p->is_used = false;
-        (void)count(slots, n, p->owner);
+        (void)recount(slots, n, p->owner);
         some = true;
     }
     return some;

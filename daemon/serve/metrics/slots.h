@@ -12,9 +12,9 @@
 
 struct occ_slot {
     uint64_t owner;
-    size_t n_owners;  /* number of this owner's slots that are not fixed, including this one */
-    int64_t used_ns;  /* last use; monotonic */
-    int64_t ended_ns; /* end of use, after which others may take it; 0: in use */
+    size_t owner_slots; /* number of this owner's slots that are not fixed, including this one */
+    int64_t used_ns;    /* last use; monotonic */
+    int64_t ended_ns;   /* end of use, after which others may take it; 0: in use */
     bool is_used, is_fixed;
 };
 
