@@ -228,7 +228,7 @@ int occ_store_gpu_uses(struct occ_store *s, const struct occ_filter *filter, str
     if (rc != 0)
         return rc;
     rc = list_gpus(s, filter->run, &uses, err);
-    keep_asked_gpus(&uses, filter->gpu); /* before their launches are read */
+    keep_asked_gpus(&uses, filter->gpu); /* launches of other GPUs need not be read */
     for (size_t i = 0; i < uses.n_gpus && rc == 0; i++)
         rc = add_gpu(s, &uses, i, time, err);
     for (size_t i = 0; i < uses.n_gpus; i++)
@@ -251,7 +251,7 @@ static int newest_run(struct occ_store *s, int64_t config, int64_t *ret_run, str
 int occ_store_add_uses(struct occ_store *s, const struct occ_filter *filter, struct occ_config_rows *configs,
                        struct occ_error *err)
 {
-    enum { LAST_SECONDS = 10 }; /* at most some million launches, which take a fraction of a second to read */
+    enum { LAST_SECONDS = 10 }; /* they have some million launches at most, read in a fraction of a second */
     struct occ_gpu_uses uses = {0};
     if (configs->n == 0)
         return 0;

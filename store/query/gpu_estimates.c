@@ -23,8 +23,8 @@ struct query {
     struct occ_map has_chunks;      /* runs */
     struct occ_stored_part *chunks; /* ordered by run, device, start */
     size_t n_chunks, allocated_chunks;
-    uint64_t launches, largest; /* in all chunks, in the largest chunk */
-    struct occ_span *times;     /* of each estimate: first start, last end */
+    uint64_t launches, largest; /* launches in all chunks, and in the largest chunk */
+    struct occ_span *times;     /* first start and last end of each estimate */
     size_t allocated_times;
     struct launch *rows; /* launches to sweep */
     size_t n_rows, allocated_rows;

@@ -45,7 +45,7 @@ struct occ_resolved_filter {
     bool by_stream;        /* totals are also grouped by stream */
     int64_t unit_ns;       /* totals are also grouped by these units of time; 0: not by time */
     bool by_range;         /* totals are also grouped by range: the group is a range's path */
-    bool by_phase;         /* with by_range: the group is a path in a phase */
+    bool by_phase;         /* only with by_range: the group is a path in a phase */
     bool has_range_filter; /* only launches with a range in `ranges` */
     bool graphs;           /* only launches of CUDA graphs */
     struct occ_map ranges; /* occ_range_key() of a selected range -> index of its group in range_groups */

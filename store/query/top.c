@@ -316,7 +316,7 @@ static int load_configs(struct top *t)
     int rc = 0;
     occ_map_free(&t->totals.map); /* totals do not change from here on */
     qsort(at, t->totals.n, sizeof *at, by_config);
-    bool needs_texts = false; /* of configurations: SQLite writes six numbers for each */
+    bool needs_texts = false; /* texts of configurations: SQLite writes six numbers for each text */
     for (size_t i = 0; i < t->n; i++)
         needs_texts |= t->answers[i].by == OCC_TOP_BY_CONFIG;
     sqlite3_stmt *stmt = occ_store_query(t->store, OCC_SQL_TOP_CONFIGS,

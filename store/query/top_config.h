@@ -21,7 +21,7 @@ struct occ_top_config {
     struct occ_dominant_config dominant;
     double all_ns;                     /* sum over all its totals, occ_totals_all_ns() */
     struct occ_measured_rows measured; /* measured values, if the filter has units of time */
-    /* for the launches being added, not set by occ_top_config_read(): */
+    /* values for the launches being added, not set by occ_top_config_read(): */
     struct occ_measurement means; /* errors cover all launches of the configuration */
     struct occ_waterfall waterfall;
     unsigned main_part; /* part with the largest loss; OCC_PART_COUNT: none */
