@@ -69,8 +69,9 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
                        struct occ_resolved_filter *f, struct occ_error *err);
 void occ_resolved_filter_free(struct occ_resolved_filter *f);
 
-/* Resolves only the ranges of f->runs. `text`: a path, a path that a narrow screen cut, or a regular
- * expression; NULL: all ranges if totals are grouped by range, else none. Errors as above. */
+/* Resolves only the ranges: of the only run of `f`, or else of all runs of the history. `text`: a path, a
+ * path that a narrow screen cut, or a regular expression; NULL: all ranges if totals are grouped by range,
+ * else none. Errors as above. */
 int occ_filter_resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
                               struct occ_error *err);
 
