@@ -118,6 +118,26 @@ static int read_nodes(const char *path, struct nodes *nodes, struct occ_error *e
 
 /* ---- passwords ---- */
 
+/* Makes the directory if it is missing. Whoever may write it can give a node a password that he knows. */
+static int open_directory(const char *path, struct occ_error *err)
+{
+    struct stat status;
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return occ_fail_errno(err, errno, "cannot make %s", path);
+    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return occ_fail(err, OCC_E_INVALID, "cannot read %s: %s", path, strerror(errno));
+    if (status.st_uid != geteuid() && status.st_uid != 0)
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s belongs to uid %u, who may replace passwords in it: use a directory of your own",
+                        path, status.st_uid);
+    if (status.st_mode & (S_IRWXG | S_IRWXO))
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s: a directory that others may read or write keeps no passwords: chmod 700 it",
+                        path);
+    return 0;
+}
+
 static int fail_password(const char *path, struct occ_error *err)
 {
     int code = errno;
@@ -213,6 +233,8 @@ int occ_accounts_print(const struct occ_accounts_options *options, FILE *out, st
     for (const char *at = begin; (at = strstr(at, NODE)); at = end)
         end = at + strcspn(at, "\n") + 1;
     int rc = options->nodes ? read_nodes(options->nodes, &nodes, err) : 0;
+    if (rc == 0 && options->passwords)
+        rc = open_directory(options->passwords, err);
     if (rc != 0)
         return rc;
     put(text, (size_t)(begin - text), database, 1, out);

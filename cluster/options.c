@@ -30,8 +30,9 @@ static const struct occ_option rows[] = {
      "SQL, or for dialect 18 a file for users.d; and end"},
     {0, "nodes", "FILE", AT(nodes), "with --accounts: accounts for these nodes, a name a line"},
     {0, "passwords", "DIR", AT(passwords),
-     "with --nodes: a file DIR/NAME for each node's password," OCC_OPTION_INDENT
-     "made if it is missing; prints only hashes"},
+     "with --nodes: a file DIR/NAME for each node's password, both" OCC_OPTION_INDENT
+     "made if they are missing; prints only hashes; no directory" OCC_OPTION_INDENT
+     "that others may read or write"},
     {0, "dialect", "D", AT(dialect),
      "with --print, --accounts: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
      "for 18.16 to 21.10, auto (default) for the server's"},

@@ -92,6 +92,14 @@ int occ_load_ranks(struct occ_load *l)
     "FINAL WHERE 1%s) AS a ALL INNER JOIN (SELECT cluster, node, version AS seen FROM %s.watermark FINAL) "  \
     "AS w USING (cluster, node) WHERE version >= seen)"
 
+/* The user of the job's latest program. Slurm gives ids again: only programs since 16 days before the
+ * allocation, whose time is that of the last job if several share the GPU. Any program may claim a job. */
+#define OWNERS                                                                                               \
+    "SELECT job, argMax(user, start) AS user FROM (SELECT job, min(since) AS first FROM %s GROUP BY job) "   \
+    "AS a ALL INNER JOIN (SELECT job, user, start FROM %s.run WHERE job_trust != 'claimed'%s AND job IN "    \
+    "(SELECT job FROM %s)) AS r USING (job) WHERE toInt64(toUInt32(start)) >= toInt64(toUInt32(first)) - "   \
+    "1382400 GROUP BY job"
+
 /* Loads runs that have not ended. */
 static int load_idle_runs(struct occ_load *l)
 {
@@ -114,9 +122,7 @@ static int fetch_allocated(const struct occ_load *l, const char *allocated, cons
             db, cluster, allocated, allocated));
     if (rc == 0)
         rc = occ_load_fetch(l, "users", "job, user",
-                            sqlite3_mprintf("SELECT job, max(user) AS user FROM %s.run WHERE job IN (SELECT "
-                                            "job FROM %s)%s GROUP BY job",
-                                            db, allocated, cluster));
+                            sqlite3_mprintf(OWNERS, allocated, db, cluster, allocated));
     return rc == 0
                ? occ_load_fetch(
                      l, "allocations", "gpu, node, job, since",

@@ -20,6 +20,7 @@ from site_ import Site, check_all
 
 ship, make_history = sys.argv[1:3]
 NOW = int(time.time()) // 60 * 60
+DAY = 86400
 FACTS = ("minute", "rank_minute", "run", "hour", "launch")
 
 
@@ -199,7 +200,14 @@ def removed_runs_do_not_count(engine):
         engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(changes.get(name, name) for name in names)} FROM occtrace.{table} WHERE user = 'carol'")
         other = {**changes, "cluster": "'c2'"}
         engine.ask(f"INSERT INTO occtrace.{table} ({', '.join(names)}) SELECT {', '.join(other.get(name, name) for name in names)} FROM occtrace.{table} WHERE user = 'carol'")
+    # a run of nobody's account, removed after the history had evicted a minute of it: the warehouse keeps that minute
+    engine.ask(f"INSERT INTO occtrace.run (run, cluster, node, history, user, job, job_trust, level, start_ns, start, version) VALUES ('{RUN[:-1]}6', 'c1', 'removed', 3, 'zoe', "
+               f"'slurm:66', 'kernel', 'removed', {NOW * 10**9}, {NOW}, 1)")
+    engine.ask(f"INSERT INTO occtrace.rank_minute (bucket, cluster, node, history, run, user, launches, version) VALUES ({NOW - 60}, 'c1', 'removed', 3, '{RUN[:-1]}6', 'zoe', 5, 1)")
+    engine.ask(f"INSERT INTO occtrace.allocation (cluster, node, job, since) SELECT 'c1', 'removed', 'slurm:66', toDateTime({NOW})")
     as_role(engine, "occ_reader", "<readonly>2</readonly>")
+    for table in "rank_minute", "allocation":
+        assert engine.ask(f"SELECT count() FROM occtrace.{table} WHERE node = 'removed'") == [["0"]], table
     for table, work in REMOVED.items():
         # occq reads parts without FINAL if it sees no other part of their minutes
         assert engine.ask(f"SELECT count() FROM occtrace.{table} WHERE user = 'carol' AND NOT ({work})") != [["0"]], table
@@ -219,9 +227,22 @@ def rival_tenant(engine):
     engine.ask(f"INSERT INTO occtrace.rank_minute (bucket, cluster, node, history, run, user, launches, version) VALUES ({NOW - 60}, 'rival2', 'secret', 1, '{RUN}', 'zoe', 5, 1)")
 
 
+    # GPUs of other users' jobs, whose ids are those of the reader's jobs: in another cluster, of an id that Slurm gave again, and of one
+    # that the reader's program only claims
+    for run, job, trust, start in (("3", "slurm:77", "kernel", NOW - 200 * DAY), ("4", "slurm:88", "claimed", NOW), ("5", "slurm:99", "scheduler", NOW)):
+        engine.ask(f"INSERT INTO occtrace.run (run, cluster, node, history, user, job, job_trust, start_ns, start, version) VALUES ('{RUN[:-1]}{run}', 'c1', 'other', 2, 'default', "
+                   f"'{job}', '{trust}', {start * 10**9}, {start}, 1)")
+    for cluster, job, since in (("rival", "slurm:42", NOW), ("c1", "slurm:77", NOW), ("c1", "slurm:77", NOW - 200 * DAY), ("c1", "slurm:77", NOW - 399 * DAY),
+                                ("c1", "slurm:88", NOW), ("c1", "slurm:99", NOW - 14 * DAY), ("c1", "slurm:99", NOW - 200 * DAY)):
+        engine.ask(f"INSERT INTO occtrace.allocation (cluster, node, job, since) SELECT '{cluster}', 'other', '{job}', toDateTime({since})")
+
+
+VISIBLE = [["c1", "slurm:77", str(NOW - 200 * DAY)], ["c1", "slurm:99", str(NOW - 14 * DAY)]]
+
+
 def without_rival_tenant(engine):
-    for table in ("watermark", "run", "rank_minute"):
-        engine.ask(f"ALTER TABLE occtrace.{table} DELETE WHERE startsWith(cluster, 'rival') SETTINGS mutations_sync = 2")
+    for table in ("watermark", "run", "rank_minute", "allocation"):
+        engine.ask(f"ALTER TABLE occtrace.{table} DELETE WHERE startsWith(cluster, 'rival') OR node = 'other' SETTINGS mutations_sync = 2")
 
 
 NAMES = "# two racks\n gpu-17 \r\ngpu-18.example.org # the new one\n\n"
@@ -242,7 +263,6 @@ def accounts_of_nodes():
     """A file of names: an account for each, hostile names are refused, passwords are files that stay."""
     with tempfile.TemporaryDirectory() as directory:
         names, short, passwords = (os.path.join(directory, name) for name in ("names", "short", "passwords"))
-        os.mkdir(passwords)
         def run(*options, code=0, says=""):
             done = subprocess.run([ship, "--accounts", *options], capture_output=True, text=True)
             assert done.returncode == code and says in done.stderr and "\x1b" not in done.stderr, (options, done.returncode, done.stderr)
@@ -252,17 +272,20 @@ def accounts_of_nodes():
                 f.write(text_)
             for dialect in ("18", "26"):
                 assert run("--nodes", names, "--passwords", passwords, "--dialect", dialect, code=78, says=says) == ""
-            assert os.listdir(passwords) == [] and not os.path.exists(os.path.join(directory, "etc")), text_
+            assert not os.path.exists(passwords) and not os.path.exists(os.path.join(directory, "etc")), text_
         with open(names, "w", newline="") as f:
             f.write(NAMES)
         plain = run("--nodes", names, "--dialect", "26")
         assert plain == text("26").replace(*NODE_LINES) and plain.count("'PASSWORD'") == 4, plain
         # 18.16 does not start with a '.' in the name of an element
         assert run("--nodes", names, "--passwords", passwords, "--dialect", "18", code=78, says=":3: 'gpu-18.example.org' is no name of a node: letters, digits, - and _\n") == ""
-        assert os.listdir(passwords) == []
+        assert not os.path.exists(passwords)
         with open(short, "w") as f:
             f.write("gpu-17\n")
+        old_umask = os.umask(0)
         first = run("--nodes", names, "--passwords", passwords, "--dialect", "26")
+        os.umask(old_umask)
+        assert os.stat(passwords).st_mode & 0o777 == 0o700
         assert sorted(os.listdir(passwords)) == ["gpu-17", "gpu-18.example.org"]
         secrets = {}
         for name in os.listdir(passwords):
@@ -285,7 +308,25 @@ def accounts_of_nodes():
         assert set(first.splitlines()) < set(more.splitlines()) and more.count("sha256_hash BY") == 3
         os.chmod(os.path.join(passwords, "gpu-17"), 0o644)
         run("--nodes", names, "--passwords", passwords, "--dialect", "26", code=78, says="every user may read is not used")
-        run("--nodes", names, "--passwords", os.path.join(directory, "none"), "--dialect", "26", code=78, says="cannot write")
+        os.chmod(os.path.join(passwords, "gpu-17"), 0o600)
+        kept = {name: open(os.path.join(passwords, name)).read() for name in os.listdir(passwords)}
+        for mode in 0o701, 0o704, 0o702, 0o770, 0o750, 0o710, 0o1777:
+            os.chmod(passwords, mode)
+            assert run("--nodes", names, "--passwords", passwords, "--dialect", "26", code=78, says="keeps no passwords: chmod 700 it\n") == "", oct(mode)
+        os.chmod(passwords, 0o700)
+        assert run("--nodes", names, "--passwords", passwords, "--dialect", "26") == more
+        assert kept == {name: open(os.path.join(passwords, name)).read() for name in os.listdir(passwords)}
+        link, broken, file = (os.path.join(directory, name) for name in ("link", "broken", "file"))
+        os.symlink(passwords, link)
+        os.symlink(os.path.join(directory, "none"), broken)
+        open(file, "w").close()
+        assert run("--nodes", names, "--passwords", link, "--dialect", "26") == more
+        for wrong, says in (broken, "cannot read"), (file, "cannot read"), (os.path.join(directory, "none", "deeper"), "cannot make"):
+            assert run("--nodes", names, "--passwords", wrong, "--dialect", "26", code=78, says=f"{says} {wrong}: ") == ""
+        if os.getuid() == 0:
+            os.chown(passwords, 65534, 65534)
+            run("--nodes", names, "--passwords", passwords, "--dialect", "26", code=78, says="belongs to uid 65534")
+            os.chown(passwords, 0, 0)
         run("--nodes", os.path.join(directory, "none"), "--dialect", "26", code=78, says="cannot read")
         with open("/dev/full", "w") as full:
             assert subprocess.run([ship, "--accounts", "--dialect", "26"], stdout=full, stderr=subprocess.DEVNULL).returncode == 1
@@ -336,7 +377,9 @@ def on_26():
         for table in FACTS:
             for final in ("", " FINAL"):
                 assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}{final}") == [["default"]], table
-        assert engine.ask("SELECT job FROM occtrace.allocation") == [["slurm:42"]]
+        assert engine.ask("SELECT job FROM occtrace.allocation WHERE node = 'n1'") == [["slurm:42"]]
+        seen = engine.ask("SELECT cluster, job, toUInt32(since) FROM occtrace.allocation WHERE node = 'other' ORDER BY job, since")
+        assert seen == VISIBLE, seen
         as_role(engine, "occ_admin")
         without_rival_tenant(engine)
         engine.ask("INSERT INTO occtrace.reader VALUES ('default', 'carol'), ('someone', 'bob')")
@@ -348,7 +391,7 @@ def on_26():
         what_a_scope_shows(engine)
         as_role(engine, "occ_reader_all", "<readonly>2</readonly>")
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
-        assert len(engine.ask("SELECT job FROM occtrace.allocation")) == 3
+        assert len(engine.ask("SELECT job FROM occtrace.allocation WHERE node = 'n1'")) == 3
         assert engine.ask("SELECT user FROM occtrace.erased") == []
     finally:
         engine.close()

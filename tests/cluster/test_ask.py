@@ -173,6 +173,11 @@ def gpus_that_nobody_uses(asker, engine):
     engine.ask("INSERT INTO occtrace.rank_minute (bucket, cluster, node, run, gpu, launches, version) VALUES " + ", ".join(
         f"({NOW - ago}, 'c1', 'node1', '{GPUS[5]}', '{GPUS[gpu]}', 1, 1)" for gpu, ago in ((0, 10800), (1, 3660), (2, 120))))
 
+    # no owners of these jobs: a program of a job with the same id long ago, and a program that only claims to be of the job
+    for run, job, user, trust, start in (("7", "slurm:98", "zed", "kernel", NOW - 200 * 86400), ("8", "slurm:42", "zoe", "claimed", NOW - 60)):
+        engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, job_trust, user, program, start_ns, end_ns, start, version) VALUES "
+                   f"('00000000-0000-4000-8000-00000000001{run}', 'c1', 'node1', '{job}', '{trust}', '{user}', 'x', {start * 10**9}, {(start + 1) * 10**9}, {start}, 1)")
+
     def idle(*words, code=0):
         found = json.loads(asker.ask("idle", *words, "--json", code=code) or '{"idle": []}')["idle"]
         return sorted((row["gpu"], row["job"], row["user"] or "?", row["last_ns"] and NOW - row["last_ns"] // 10**9,
