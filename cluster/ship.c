@@ -178,5 +178,8 @@ int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
         stored = occ_state_store(ship->state, NULL, &ship->counters, rc == 0 ? "" : err->message,
                                  rc == 0 ? err : NULL);
     write_metrics(ship);
-    return rc != 0 ? rc : stored;
+    rc = rc != 0 ? rc : stored;
+    return rc == 0 && all
+               ? occ_seen_check(&ship->seen, ship->settings.history, ship->counters.unreadable, err)
+               : rc;
 }

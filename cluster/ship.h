@@ -45,9 +45,9 @@ struct occ_ship {
 int occ_ship_open(const struct occ_ship_settings *settings, struct occ_ship *ret_ship, struct occ_error *err);
 void occ_ship_close(struct occ_ship *ship);
 
-/* Sends the changes of all histories, then the watermark, stores the state and writes the metrics. `all`:
- * also minutes that have just ended. Returns the first failure. An unreadable history is no failure, but is
- * counted and logged. */
+/* Sends the changes of all histories, then the watermark, stores the state and writes the metrics. Returns
+ * the first failure. An unreadable history is counted and logged. `all`: also minutes that have just ended;
+ * then an unreadable history is a failure, after all others were sent. */
 int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err);
 
 /* ---- ship_run.c ---- */

@@ -263,13 +263,11 @@ static int ship_open_history(struct history *h, const char *path, struct occ_shi
  * hide (seen/seen.h): the directory is the fault then. */
 static void log_unreadable(const struct occ_ship *ship, const char *path, const struct occ_error *why)
 {
-    if (ship->seen.is_hidden && strcmp(path, ship->settings.history) == 0)
-        occ_log(OCC_LOG_WARNING,
-                "cannot list the directory of %s: %s; its histories are not sent: let the group of "
-                "occtrace-ship list it (occtraced does so when it starts, for /var/lib/occtrace)",
-                path, strerror(EACCES));
-    else
-        occ_log(OCC_LOG_WARNING, "%s", why->message);
+    struct occ_error closed = OCC_ERROR_INIT;
+    bool is_closed = strcmp(path, ship->settings.history) == 0 && ship->seen.is_hidden;
+    if (is_closed)
+        (void)occ_seen_check(&ship->seen, path, 0, &closed);
+    occ_log(OCC_LOG_WARNING, "%s", is_closed ? closed.message : why->message);
 }
 
 int occ_ship_history(struct occ_ship *ship, size_t index, struct occ_ship_pass *pass, struct occ_error *err)

@@ -276,7 +276,10 @@ int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err)
     const char *failure = rc != 0 ? err->message : otlp->have_profiles_failed ? otlp->profiles_warning : "";
     int stored =
         otlp->sums ? occ_sums_store_counters(otlp->sums, &otlp->counters, failure, rc == 0 ? err : NULL) : 0;
-    return rc != 0 ? rc : stored;
+    rc = rc != 0 ? rc : stored;
+    return rc == 0 && all
+               ? occ_seen_check(&otlp->seen, otlp->settings.history, otlp->counters.unreadable, err)
+               : rc;
 }
 
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp)

@@ -29,8 +29,8 @@ int occ_otlp_open(const struct occ_otlp_settings *settings, struct occ_otlp **re
                   struct occ_error *err);
 void occ_otlp_close(struct occ_otlp *otlp);
 
-/* Makes a pass. `all`: also counts minutes that have just ended, and returns a failure of profiles; else such
- * a failure is only logged. */
+/* Makes a pass. `all`: also counts minutes that have just ended, and returns a failure of profiles and of a
+ * history that cannot be read; else such failures are only logged. */
 int occ_otlp_pass(struct occ_otlp *otlp, bool all, struct occ_error *err);
 /* Returns the seconds that the server asked us to wait for, in the last pass; 0: none. */
 int64_t occ_otlp_retry_after_s(const struct occ_otlp *otlp);

@@ -215,6 +215,7 @@ static int open_parent(struct occ_seen *s, const char *parent, DIR **ret_directo
 {
     *ret_directory = opendir(parent);
     s->is_hidden = !*ret_directory && errno == EACCES;
+    s->is_missing = !*ret_directory && errno == ENOENT;
     if (*ret_directory || errno == EACCES || errno == ENOENT)
         return 0;
     return occ_fail_errno(err, errno, "cannot list %s", parent);
@@ -335,6 +336,26 @@ int occ_seen_update(struct occ_seen *s, const char *path, int64_t now_ns, struct
     s->directory =
         rc == 0 && !s->is_hidden && is_settled(&now, now_ns) ? now : (struct occ_seen_file){.inode = 0};
     return rc;
+}
+
+int occ_seen_check(const struct occ_seen *s, const char *path, int64_t unreadable, struct occ_error *err)
+{
+    if (s->is_hidden)
+        return occ_fail(err, OCC_E_DENIED,
+                        "cannot list the directory of %s: %s; its histories are not sent: let the group of "
+                        "occtrace-ship list it (occtraced does so when it starts, for /var/lib/occtrace)",
+                        path, strerror(EACCES));
+    if (s->is_missing)
+        return occ_fail(err, OCC_E_NOT_FOUND,
+                        "cannot list the directory of %s: %s; set database.path as occtraced's, and start "
+                        "occtraced first",
+                        path, strerror(ENOENT));
+    return unreadable == 0
+               ? 0
+               : occ_fail(err, OCC_E_INVALID,
+                          "%lld of the histories beside %s could not be read and are not sent: the "
+                          "warnings before have the reasons",
+                          (long long)unreadable, path);
 }
 
 enum occ_seen_state occ_seen_look(struct occ_seen *s, size_t index, int64_t now_ns,

@@ -63,6 +63,7 @@ struct occ_seen {
     int mounts;             /* /proc/self/mountinfo, polled for changes; -1: no watches */
     bool may_watch;         /* the file system reports every change */
     bool is_hidden;         /* the shipper may not list the directory */
+    bool is_missing;        /* there is no directory */
     bool has_unstored;      /* the state lacks changes of the entries */
 };
 
@@ -86,6 +87,10 @@ int occ_seen_load(struct occ_seen *seen, const char *path, const struct occ_seen
  * changed. `path` is the daemon's history of all users; owners' histories lie in directories next to it. A
  * history in an unreadable directory is an entry too. */
 int occ_seen_update(struct occ_seen *seen, const char *path, int64_t now_ns, struct occ_error *err);
+
+/* 0, or an error with the remedy: the last update could not list the directory of `path` (OCC_E_DENIED,
+ * OCC_E_NOT_FOUND), or `unreadable` histories of the pass could not be read (OCC_E_INVALID). */
+int occ_seen_check(const struct occ_seen *seen, const char *path, int64_t unreadable, struct occ_error *err);
 
 /* Compares the history with the state sent last; fills *ret_now with the current state, for OCC_SEEN_SENT
  * with the state sent. */

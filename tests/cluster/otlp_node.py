@@ -20,6 +20,7 @@ class Node:
     def __init__(self, otlp_url, **settings):
         self.dir = tempfile.mkdtemp(prefix="occ-otlp-")
         self.history, self.state = f"{self.dir}/histories/u1000/history.db", f"{self.dir}/state/ship.db"
+        os.mkdir(f"{self.dir}/histories")
         self.settings(otlp_url, **settings)
 
     def settings(self, otlp_url, **settings):

@@ -220,7 +220,7 @@ def utilization(collector):
     check([other], 1)  # its three runs use two GPUs, of which one has no UUID
     with open(f"{node.dir}/histories/u1001/history.db", "wb") as f:
         f.write(os.urandom(5000))
-    node.run("--once", says="u1001")
+    node.run("--once", code=78, says="u1001")
     assert not points(), "a history that nobody can read"
     node.close()
 
@@ -460,7 +460,7 @@ def damaged_files(collector):
     os.makedirs(f"{node.dir}/histories/u1001")
     with open(f"{node.dir}/histories/u1001/history.db", "wb") as f:
         f.write(os.urandom(5000))
-    node.run("--once", says="u1001")
+    node.run("--once", code=78, says="1 of the histories beside ")
     compare_counters(collector.last(), by_sql(node.history))
     assert node.status("histories not readable") == "1"
     with open(node.state + ".otlp", "r+b") as f:

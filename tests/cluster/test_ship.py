@@ -228,7 +228,7 @@ def an_unchanged_history_is_not_read(engine):
     site.run("--once")
     assert site.status("histories not readable") == "0", "it was read"
     os.utime(site.history, (NOW - 50, NOW - 50))
-    site.run("--once")
+    site.run("--once", code=78, says="1 of the histories beside ")
     assert site.status("histories not readable") == "1", "it was not read"
     write_unseen(site.history, old)
     os.utime(site.history, (NOW - 40, NOW - 40))
@@ -252,7 +252,7 @@ def histories_beside_each_other(engine):
         f.write("no history" * 1000)
     extend(other, 3, 30, 5, 8, 10, "end")
     before = engine.ask("SELECT max(version) FROM occtrace.watermark")
-    site.run("--once", says=broken)
+    site.run("--once", code=78, says=broken)
     check_all(engine, site.history, other)
     assert site.status("histories not readable") == "1"
     site.set("http://127.0.0.1:1/")
@@ -264,12 +264,18 @@ def histories_beside_each_other(engine):
     site.set(engine.url)
     for hidden in (os.path.dirname(broken), os.path.dirname(os.path.dirname(broken))):
         os.chmod(hidden, 0)
-        site.run("--once", says=f"{hidden}/history.db: ")
+        is_directory = hidden == os.path.dirname(os.path.dirname(broken))
+        said = site.run("--once", code=78, says=f"{hidden}/history.db: ")
+        assert ("let the group of occtrace-ship list it" in said) == is_directory and ("1 of the histories beside" in said) != is_directory, said
         assert site.status("histories not readable") == "1", hidden
         assert engine.ask("SELECT max(version) FROM occtrace.watermark") == before, "nor what is where it may not look"
         os.chmod(hidden, 0o700)
     site.run("--once")
     assert engine.ask("SELECT max(version) FROM occtrace.watermark") > before
+    os.rename(f"{site.dir}/histories", f"{site.dir}/elsewhere")
+    site.run("--once", code=78, says=f"cannot list the directory of {site.dir}/histories/history.db: No such file or directory; set database.path as occtraced's")
+    os.rename(f"{site.dir}/elsewhere", f"{site.dir}/histories")
+    site.run("--once")
 
 
 def a_history_that_is_replaced(engine):
