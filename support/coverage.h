@@ -23,6 +23,10 @@
     X(NOT_LOADED, "not_loaded", "its environment loads occtrace, but the library is not in the process",     \
       "mount the library's directory into its container, and keep the variable's path")                      \
     X(OTHER_DAEMON, "other_daemon", "it reports to the socket of another daemon", "")                        \
+    X(ROOTLESS, "rootless",                                                                                  \
+      "a rootless container: the daemon's user does not exist there, so the process trusts no daemon",       \
+      "mount /run/occtrace into the container, and set OCCTRACE_SOCKET=/run/occtrace/occtraced.sock there "  \
+      "(docs/opt-in.md)")                                                                                    \
     X(NOT_RECORDING, "not_recording", "occtrace is in the process, but records nothing",                     \
       "occq runs has the reason; if the run is missing, no daemon took it: start one, and in a container "   \
       "mount its socket")                                                                                    \

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/cleanup.h"
 #include "support/paths.h"
@@ -14,6 +15,7 @@
 #define STATUS_BYTES  ((size_t)16 << 10)
 #define AUXV_BYTES    ((size_t)4096)
 #define ENVIRON_BYTES ((size_t)1 << 20)
+#define USERS_BYTES   ((size_t)16 << 10) /* the kernel has at most 340 lines */
 #define MAPS_LINES    (1u << 16)
 
 #define GUEST "libocctrace.so"
@@ -151,6 +153,27 @@ static bool read_mappings(const char *root, int32_t pid, struct occ_evidence *e)
     return file && n > 0 && n < MAPS_LINES; /* the kernel refuses some readers only at the first read */
 }
 
+void occ_evidence_parse_users(const char *text, uint32_t daemon_uid, struct occ_evidence *evidence)
+{
+    unsigned long long inside, outside, n;
+    int end = 0;
+    bool is_known = false, has_user = false;
+    for (; sscanf(text, "%llu %llu %llu%n", &inside, &outside, &n, &end) == 3; text += end) {
+        is_known = true;
+        has_user |= outside <= daemon_uid && daemon_uid - outside < n;
+    }
+    evidence->is_rootless = is_known && !has_user;
+}
+
+/* An older kernel has no such file, and no such namespaces. */
+static void read_users(const char *root, int32_t pid, struct occ_evidence *e)
+{
+    size_t n;
+    _cleanup_(occ_freep) char *text = read_file(root, pid, "uid_map", USERS_BYTES, &n);
+    if (text)
+        occ_evidence_parse_users(text, geteuid(), e);
+}
+
 void occ_evidence_identify(const char *root, int32_t pid, struct occ_evidence *ret_evidence)
 {
     struct occ_evidence *e = ret_evidence;
@@ -165,6 +188,7 @@ void occ_evidence_read(const char *root, int32_t pid, struct occ_evidence *ret_e
     occ_evidence_identify(root, pid, e);
     e->is_readable =
         read_environment(root, pid, e) && read_vector(root, pid, e) && read_mappings(root, pid, e);
+    read_users(root, pid, e);
     e->exists &= occ_process_start_boot_ns(root, pid) == e->start_boot_ns;
 }
 
@@ -173,6 +197,9 @@ void occ_evidence_read(const char *root, int32_t pid, struct occ_evidence *ret_e
 static enum occ_coverage_reason judge_guest(const struct occ_evidence *e, const char *socket)
 {
     bool is_elsewhere = e->environment.socket[0] && strcmp(e->environment.socket, socket) != 0;
+    /* without a path the guest trusts daemons of root and of its user alone (injector/daemon_link.c) */
+    if (!e->environment.socket[0] && e->is_rootless)
+        return OCC_COVERAGE_ROOTLESS;
     return is_elsewhere ? OCC_COVERAGE_OTHER_DAEMON : OCC_COVERAGE_NOT_RECORDING;
 }
 

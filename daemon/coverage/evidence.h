@@ -30,6 +30,7 @@ struct occ_evidence {
     } environment;
     bool is_static;                           /* no dynamic loader: AT_BASE is 0 */
     bool has_musl, has_old_glibc;             /* by names of mapped files */
+    bool is_rootless;                         /* in a user namespace without the daemon's user */
     bool maps_driver, maps_guest, maps_cupti; /* libcuda, libocctrace, libcupti */
 };
 
@@ -43,6 +44,8 @@ void occ_evidence_read(const char *root, int32_t pid, struct occ_evidence *ret_e
 void occ_evidence_parse_environment(const char *text, size_t n, struct occ_evidence *evidence);
 void occ_evidence_parse_vector(const void *bytes, size_t n, struct occ_evidence *evidence);
 void occ_evidence_parse_mapping(char *line, struct occ_evidence *evidence);
+/* The content of /proc/PID/uid_map, a text, and the daemon's uid. Without a valid line nothing is known. */
+void occ_evidence_parse_users(const char *text, uint32_t daemon_uid, struct occ_evidence *evidence);
 
 /* The daemon's knowledge of a process. */
 struct occ_evidence_view {

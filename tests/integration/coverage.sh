@@ -61,6 +61,13 @@ if command -v musl-gcc >/dev/null && musl-gcc -o "$work/holder-musl" "$source/te
 else
   echo "left out: musl-gcc is not installed"
 fi
+# The daemon's user, root, does not exist in the user namespace of a user.
+rootless=(setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user)
+if [ "$(id -u)" = 0 ] && [ ! -e /run/occtrace/occtraced.sock ] && "${rootless[@]}" test -x "$hello" -a -r "$guest" 2>/dev/null; then
+  start rootless CUDA_INJECTION64_PATH="$guest" "$cupti" -- "${rootless[@]}" "$hello" --spin
+else
+  echo "left out: a rootless container (no user namespaces for users here, or not root)"
+fi
 two_report() { "$build/bin/occtraced" --status --socket "$work/socket" --json 2>/dev/null | grep -Eq '"programs": ?2\b'; }
 until_true two_report
 for reason in "${!pid_of[@]}"; do
@@ -86,6 +93,7 @@ done
 [ "$(grep -c '^[0-9]' "$work/said")" = "${#pid_of[@]}" ] || fail "another number of processes"
 coverage >"$work/said" 2>&1 || fail "the page"
 grep -q '^environment: .* -> start it with occtrace' "$work/said" || fail "no remedy"
+[ -z "${pid_of[rootless]:-}" ] || grep -q '^rootless: .*OCCTRACE_SOCKET=/run/occtrace/occtraced.sock' "$work/said" || fail "no remedy of a rootless container"
 page() { curl -sf --unix-socket "$work/metrics.sock" http://node/metrics >"$work/said"; }
 if command -v curl >/dev/null; then
   page || fail "no page"

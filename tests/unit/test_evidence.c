@@ -63,6 +63,8 @@ static void put_text(const char *name, const char *text)
     put(name, text, strlen(text));
 }
 
+static const char *users = ""; /* the process's uid_map */
+
 static void put_process(const char *environment, const char *maps, bool is_static)
 {
     char stat[256], variables[1024];
@@ -78,6 +80,7 @@ static void put_process(const char *environment, const char *maps, bool is_stati
     put("environ", variables, n + 1);
     put("auxv", vector, sizeof vector);
     put_text("maps", maps);
+    put_text("uid_map", users);
 }
 
 static const struct {
@@ -146,7 +149,7 @@ static void each_reason_is_found(void **state)
             fail_msg("%s: reason %d, not %d", cases[i].what, (int)reason, (int)cases[i].reason);
     }
     for (size_t i = 0; i < OCC_COVERAGE_REASON_COUNT; i++)
-        assert_true(is_seen[i]);
+        assert_true(is_seen[i] || i == OCC_COVERAGE_ROOTLESS); /* the next test */
 }
 
 static enum occ_coverage_reason judge(struct occ_evidence *e)
@@ -154,6 +157,41 @@ static enum occ_coverage_reason judge(struct occ_evidence *e)
     const struct occ_evidence_view view = {.socket = SOCKET};
     occ_evidence_read(root, PID, e);
     return occ_evidence_judge(e, &view);
+}
+
+/* A process in a user namespace reports by its own means only if the daemon's user exists there. */
+static void a_rootless_container_needs_a_path(void **state)
+{
+    static const char with_path[] = GUEST " OCCTRACE_SOCKET=" SOCKET;
+    char without[64], with[96], adjacent[64];
+    struct occ_evidence e;
+    unsigned int uid = geteuid();
+    (void)state;
+    (void)snprintf(without, sizeof without, "%10u %10u %10u\n", 0, uid + 1, 1);
+    (void)snprintf(adjacent, sizeof adjacent, "0 %u 5\n7 %u 5\n", uid + 1, uid > 5 ? uid - 5 : uid + 9);
+    (void)snprintf(with, sizeof with, "%s%10u %10u %10u\n", without, 1, uid, 65536);
+    const struct {
+        const char *users, *environment;
+        enum occ_coverage_reason reason;
+    } rows[] = {{without, GUEST, OCC_COVERAGE_ROOTLESS},
+                {adjacent, GUEST, OCC_COVERAGE_ROOTLESS},
+                {with, GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {"         0          0 4294967295\n", GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {without, with_path, OCC_COVERAGE_NOT_RECORDING},
+                {without, GUEST " OCCTRACE_SOCKET=/tmp/s", OCC_COVERAGE_OTHER_DAEMON},
+                {without, GUEST " OCCTRACE_DISABLE=1", OCC_COVERAGE_OPTED_OUT},
+                {"", GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {"x y z\n", GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {"0 99999999999999999999 1\n", GUEST, OCC_COVERAGE_ROOTLESS}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        users = rows[i].users;
+        put_process(rows[i].environment, DRIVER GLIBC OURS CUPTI, false);
+        assert_int_equal(judge(&e), rows[i].reason);
+    }
+    users = without;
+    put_process(GUEST, DRIVER GLIBC, false); /* the library is missing first */
+    assert_int_equal(judge(&e), OCC_COVERAGE_NOT_LOADED);
+    users = "";
 }
 
 /* A process with an unreadable file has an unknown reason. */
@@ -237,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_reason_is_found, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_rootless_container_needs_a_path, setup, teardown),
         cmocka_unit_test_setup_teardown(unreadable_is_unknown, setup, teardown),
         cmocka_unit_test_setup_teardown(huge_files_are_unknown, setup, teardown),
         cmocka_unit_test(time_is_divided_between_holders),
