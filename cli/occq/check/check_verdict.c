@@ -59,7 +59,7 @@ static double seconds_of(const struct check_verdict *v, unsigned side, unsigned 
         const char *text;
         double share;
     } times[TIMES] = {{"waiting for launches", t->launch_wait},
-                      {"longer pauses", t->pause},
+                      {v->overview[side].lost > 0 ? "pauses or lost launches" : "longer pauses", t->pause},
                       {"communication", t->communication},
                       {"copies", t->copies},
                       {"kernels, used", t->used}};
