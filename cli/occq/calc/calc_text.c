@@ -94,7 +94,7 @@ static void print_occupancy(const struct calc_case *c)
               r->warps_per_sm == r->max_warps_per_sm ? "none, the SM is full"
                                                      : limits_text(r->limiters, limits, sizeof limits));
     if (c->has_grid)
-        cli_print("  EXPECTED   %s over the whole launch, if the grid is balanced; %.2f waves\n",
+        cli_print("  EXPECTED   %s over the whole launch, if balanced; %.2f waves\n",
                   cli_range_text(r->expected_elapsed_low, r->expected_elapsed_high, range, sizeof range),
                   r->waves);
 }
