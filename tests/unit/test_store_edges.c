@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "store/chunks.h"
 #include "test_store_world.h"
 
 #define SECOND INT64_C(1000000000)
@@ -448,6 +449,95 @@ static void a_quota_copes_with_nonsense(void **state)
     ask_everything(w);
 }
 
+/* ---- chunks for other readers ---- */
+
+struct counted {
+    const struct occ_chunks_question *question;
+    uint64_t launches, chunks, most; /* most: chunks until the visitor stops */
+};
+
+static bool count_chunk(void *context, const struct occ_columns *c)
+{
+    struct counted *counted = context;
+    for (uint32_t i = 0; i < c->n; i++) {
+        int64_t start_ns = (int64_t)c->start_ns[i], end_ns = start_ns + (int64_t)c->duration_ns[i];
+        bool is_of_device = counted->question->kind == OCC_CHUNKS_OF_DEVICE;
+        counted->launches +=
+            start_ns < counted->question->until_ns &&
+            (is_of_device ? end_ns > counted->question->from_ns : start_ns >= counted->question->from_ns);
+    }
+    assert_null(c->correlation); /* not asked for */
+    return ++counted->chunks < counted->most;
+}
+
+static int64_t number_of(struct world *w, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store), sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t number = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return number;
+}
+
+/* The chunks have the launches of the table; a damaged one, one without data and a visitor that stops end the
+ * answer with the reason. */
+static void chunks_are_read_by_others(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_columns_decoder *decoder = occ_columns_decoder_new();
+    assert_non_null(decoder);
+    w->options.chunk_rows = 200;
+    world_open(w);
+    for (int i = 0; i < 4; i++) {
+        world_append(w, 0, BEGIN + i * MINUTE, MINUTE, 300);
+        commit(w);
+    }
+    sqlite3 *db = occ_store_sqlite(w->store);
+    int64_t device = number_of(w, "SELECT min(device_id) FROM stored_chunk");
+    for (enum occ_chunks_kind kind = 0; kind < OCC_CHUNKS_KINDS; kind++) {
+        char sql[256];
+        const struct occ_chunks_question question = {.kind = kind,
+                                                     .id = kind == OCC_CHUNKS_OF_DEVICE ? device : w->run[0],
+                                                     .from_ns = BEGIN + MINUTE,
+                                                     .until_ns = BEGIN + 2 * MINUTE,
+                                                     .columns = OCC_COLUMN_BIT(start_ns) |
+                                                                OCC_COLUMN_BIT(duration_ns)};
+        struct counted all = {.question = &question, .most = UINT64_MAX}, one = {&question, 0, 0, 1};
+        (void)snprintf(
+            sql, sizeof sql,
+            kind == OCC_CHUNKS_OF_DEVICE
+                ? "SELECT count(*) FROM launch WHERE device_id = %lld AND start_ns < %lld AND "
+                  "start_ns + duration_ns > %lld"
+                : "SELECT count(*) FROM launch WHERE run_id = %lld AND start_ns < %lld AND start_ns "
+                  ">= %lld",
+            (long long)question.id, (long long)question.until_ns, (long long)question.from_ns);
+        assert_int_equal(occ_chunks_visit(db, decoder, &question, count_chunk, &all, &err), 0);
+        assert_true(all.chunks > 1 && all.launches > 0);
+        assert_int_equal(all.launches, number_of(w, sql));
+        assert_int_equal(occ_chunks_visit(db, decoder, &question, count_chunk, &one, &err), OCC_E_FULL);
+        assert_int_equal(one.chunks, 1);
+    }
+    const struct occ_chunks_question question = {.kind = OCC_CHUNKS_OF_RUN,
+                                                 .id = w->run[0],
+                                                 .until_ns = INT64_MAX,
+                                                 .columns =
+                                                     OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns)};
+    static const char *const damages[] = {"UPDATE stored_chunk_data SET data = x'00'",
+                                          "DELETE FROM stored_chunk_data"};
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        struct counted counted = {.question = &question, .most = UINT64_MAX};
+        execute(w, damages[i]);
+        assert_int_equal(occ_chunks_visit(db, decoder, &question, count_chunk, &counted, &err),
+                         OCC_E_CORRUPT);
+    }
+    execute(w, "DROP TABLE stored_chunk_data");
+    struct counted counted = {.question = &question, .most = UINT64_MAX};
+    assert_int_equal(occ_chunks_visit(db, decoder, &question, count_chunk, &counted, &err), OCC_E_CORRUPT);
+    occ_columns_decoder_free(decoder);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -465,6 +555,7 @@ int main(void)
         TEST(a_retention_of_nonsense_changes_no_sum),
         TEST(numbers_of_nonsense_are_read),
         TEST(a_quota_copes_with_nonsense),
+        TEST(chunks_are_read_by_others),
     };
     return cmocka_run_group_tests_name("store edges", tests, NULL, NULL);
 }
