@@ -77,6 +77,8 @@ static int split(const struct csv *c, struct record *r)
             in += quoted && *in == '"';
             *out++ = *in;
         }
+        if (quoted && *in == '\0')
+            return damaged(c, "the line ends within quotes");
         in += quoted;
         end = *in;
         *out = '\0';

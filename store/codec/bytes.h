@@ -29,6 +29,13 @@ static inline int64_t occ_unzigzag(uint64_t v)
     return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
+/* Begins new content in the writer's memory, also after a failure. */
+static inline void occ_writer_restart(struct occ_writer *w)
+{
+    w->size = 0;
+    w->failed = false;
+}
+
 /* Room for `n` more bytes. */
 static inline bool occ_writer_reserve(struct occ_writer *w, size_t n)
 {

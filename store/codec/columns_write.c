@@ -140,7 +140,7 @@ int occ_columns_encode(struct occ_columns_encoder *e, const struct occ_column_so
         }
     for (uint32_t at = 0; at < n; at += BLOCK_ROWS)
         encode_block(e, sources, at, n - at < BLOCK_ROWS ? n - at : BLOCK_ROWS);
-    e->out = (struct occ_writer){.data = e->out.data, .capacity = e->out.capacity};
+    occ_writer_restart(&e->out);
     occ_write_little_endian(&e->out, OCC_COLUMNS_FORMAT | (uint64_t)n << 32, 8);
     occ_write_little_endian(&e->out, 0, 8); /* place of the checksum */
     occ_write_little_endian(&e->out, columns, 4);

@@ -19,6 +19,11 @@ static const char *copy_text(struct query *q, sqlite3_stmt *stmt, int column)
     return text ? occ_arena_copy(&q->arena, text) : NULL;
 }
 
+static uint32_t read_u32(sqlite3_stmt *stmt, int column)
+{
+    return (uint32_t)occ_column_clamped(stmt, column, 0, UINT32_MAX);
+}
+
 static void read_launch(sqlite3_stmt *stmt, int *at, struct occ_launch *launch)
 {
 #define READ_LAUNCH(column, field)                                                                           \
@@ -28,7 +33,7 @@ static void read_launch(sqlite3_stmt *stmt, int *at, struct occ_launch *launch)
 
 static void read_limits(sqlite3_stmt *stmt, int *at, struct occ_device *limits)
 {
-#define READ_LIMIT(column, field) limits->field = (uint32_t)sqlite3_column_int64(stmt, (*at)++);
+#define READ_LIMIT(column, field) limits->field = read_u32(stmt, (*at)++);
     OCC_DEVICE_COLUMNS(READ_LIMIT)
 }
 
@@ -39,11 +44,17 @@ static void read_result(sqlite3_stmt *stmt, int *at, struct occ_result *result)
 #define READ_INTEGER(column, field, type) result->field = (type)sqlite3_column_int64(stmt, (*at)++);
     OCC_RESULT_INTEGERS(READ_INTEGER)
     for (unsigned i = 0; i < OCC_LIMIT_COUNT; i++, (*at)++)
-        result->limit[i] = sqlite3_column_type(stmt, *at) == SQLITE_NULL
-                               ? OCC_NO_LIMIT
-                               : (uint32_t)sqlite3_column_int64(stmt, *at);
+        result->limit[i] = sqlite3_column_type(stmt, *at) == SQLITE_NULL ? OCC_NO_LIMIT : read_u32(stmt, *at);
     for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
         result->cause[i] = sqlite3_column_double(stmt, (*at)++);
+}
+
+/* The model divides by these numbers. A file from another person may have any; a configuration with an
+ * impossible one counts as not analysed. */
+static bool is_possible(const struct occ_device *limits, const struct occ_result *result)
+{
+    return limits->warp_size > 0 && limits->sm_count > 0 && result->wave_blocks > 0 &&
+           result->warps_per_block > 0 && result->max_warps_per_sm > 0;
 }
 
 /* A row of OCC_SQL_CONFIG_DETAILS. */
@@ -67,6 +78,7 @@ static void read_config(struct query *q, sqlite3_stmt *stmt, struct occ_config_r
     read_limits(stmt, &at, &row->limits);
     if (row->analysed)
         read_result(stmt, &at, &row->result);
+    row->analysed = row->analysed && is_possible(&row->limits, &row->result);
 }
 
 static void fill_durations(struct query *q, const struct occ_histogram *h, struct occ_duration_bins *ret_bins)

@@ -139,7 +139,7 @@ int occ_store_put_device(struct occ_store *s, const struct occ_store_device *dev
     int rc = occ_store_check_writable(s, err);
     if (rc != 0)
         return rc;
-    s->bytes.size = 0;
+    occ_writer_restart(&s->bytes);
     write_device_key(&s->bytes, device);
     if (s->bytes.failed)
         return occ_no_memory(err);
@@ -162,7 +162,7 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
     int at = 0, rc = 0;
     *ret_limits = (struct occ_device){0};
     while (occ_store_next(s, stmt, &rc, err)) {
-#define READ_LIMIT(column, field) ret_limits->field = (uint32_t)sqlite3_column_int64(stmt, ++at);
+#define READ_LIMIT(column, field) ret_limits->field = (uint32_t)occ_column_clamped(stmt, ++at, 0, UINT32_MAX);
         OCC_DEVICE_COLUMNS(READ_LIMIT)
     }
     return rc != 0 || at > 0

@@ -126,7 +126,7 @@ int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *co
     int rc = occ_store_check_writable(s, err);
     if (rc != 0)
         return rc;
-    s->bytes.size = 0;
+    occ_writer_restart(&s->bytes);
     write_config_key(&s->bytes, config);
     rc = find_config(s, &found, err);
     int64_t id = found.id;

@@ -38,7 +38,7 @@ static char *list_of(const int64_t *runs, size_t n)
     "%s);"                                                                                                   \
     "DELETE FROM stored_ring WHERE uuid IN (SELECT uuid FROM stored_run WHERE run_id IN %s);"
 
-/* All statements, joined. */
+/* Returns all statements, joined, for sqlite3_free(); NULL: no memory, or the tables cannot be listed. */
 static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
 {
     static const char tables[] = "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
@@ -49,12 +49,15 @@ static char *statements_of(sqlite3 *db, const char *list, int64_t now_minute)
     sqlite3_stmt *stmt = NULL;
     sqlite3_str_appendf(text, REMEMBER DELETE_WITHOUT_RUN_ID, (long long)now_minute, list,
                         (long long)(now_minute - OCC_SENT_MINUTES), list, list, list, list, list, list);
-    if (sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK)
-        while (sqlite3_step(stmt) == SQLITE_ROW)
-            sqlite3_str_appendf(text, "DELETE FROM %w WHERE run_id IN %s;", sqlite3_column_text(stmt, 0),
-                                list);
+    int step = sqlite3_prepare_v2(db, tables, -1, &stmt, NULL) == SQLITE_OK ? SQLITE_ROW : SQLITE_ERROR;
+    while (step == SQLITE_ROW && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+        sqlite3_str_appendf(text, "DELETE FROM %w WHERE run_id IN %s;", sqlite3_column_text(stmt, 0), list);
     (void)sqlite3_finalize(stmt);
-    return sqlite3_str_finish(text);
+    char *statements = sqlite3_str_finish(text);
+    if (step == SQLITE_DONE)
+        return statements;
+    sqlite3_free(statements); /* a list that lacks a table would leave rows behind */
+    return NULL;
 }
 
 /* Returns free pages to the file system, in steps so that others may write in between. */

@@ -101,7 +101,7 @@ static int add_to_row(struct occ_store *s, enum occ_sql which, int64_t unit_ns, 
 
 static int write_minute(struct occ_store *s, int64_t run, const struct occ_totals *t, struct occ_error *err)
 {
-    s->bytes.size = 0;
+    occ_writer_restart(&s->bytes);
     occ_histogram_write(&t->histogram, &s->bytes);
     if (s->bytes.failed)
         return occ_no_memory(err);

@@ -219,9 +219,60 @@ static void every_allocation_may_fail(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+/* Puts a new device with a configuration and a launch, with growing keys. Returns the first failure. */
+static int put_one(struct occ_store *store, int64_t run, unsigned at)
+{
+    static const struct occ_launch launch = {
+        .grid = {9, 1, 1}, .block = {64, 1, 1}, .registers_per_thread = 20, .carveout_percent = -1};
+    char name[128];
+    int64_t device = 0, kernel = 0, config = 0;
+    (void)snprintf(name, sizeof name, "%0*u", (int)(at % 120) + 1, at);
+    struct occ_store_device gpu = {
+        .uuid = {(uint8_t)at, (uint8_t)(at >> 8)}, .name = name, .limits = {.cc = 80, .sm_count = 108}};
+    int rc = occ_store_put_device(store, &gpu, &device, NULL);
+    if (rc == 0)
+        rc = occ_store_put_kernel(store, name, at + 1, &kernel, NULL);
+    struct occ_launch_config description = {.kernel = kernel, .device = device, .launch = launch};
+    if (rc == 0)
+        rc = occ_store_put_config(store, &description, &config, NULL);
+    struct occ_store_launch row = {
+        .start_ns = BEGIN + at * MINUTE, .duration_ns = 1000, .config = (uint32_t)config};
+    if (rc == 0)
+        rc = occ_store_append(store, run, device, &row, 1, NULL);
+    return rc == 0 ? occ_store_commit(store, NULL) : rc;
+}
+
+static void a_writer_goes_on_when_memory_is_back(void **state)
+{
+    (void)state;
+    char path[64] = "/tmp/occ-store-memory-XXXXXX";
+    struct occ_store *store = NULL;
+    struct occ_run description = {.uuid = {1}, .start_ns = BEGIN, .exe = "/bin/app", .hostname = "here"};
+    int64_t run = 0;
+    int fd = mkstemp(path), failures = 0;
+    assert_true(fd >= 0);
+    (void)close(fd);
+    for (long nth = 0; nth < 120; nth += step) { /* a new handle each time: its buffers have to grow again */
+        remove_file(path);
+        assert_int_equal(
+            occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, NULL), 0);
+        assert_int_equal(occ_store_put_run(store, &description, &run, NULL), 0);
+        countdown = nth;
+        failures += put_one(store, run, 1) != 0;
+        countdown = -1;
+        for (unsigned at = 2; at < 5; at++)
+            assert_int_equal(put_one(store, run, at), 0);
+        assert_int_equal(occ_store_finish(store, NULL), 0);
+        occ_store_close(store);
+    }
+    assert_true(failures > 3);
+    remove_file(path);
+}
+
 int main(int argc, char **argv)
 {
     step = input_step(argc, argv, 5);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail),
+                                       cmocka_unit_test(a_writer_goes_on_when_memory_is_back)};
     return cmocka_run_group_tests_name("store memory", tests, NULL, NULL);
 }
