@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
-# Debian's package in a new Debian: installed, used, upgraded with changed settings, removed, purged.   debian.sh PACKAGE
+# Debian's package in a new Debian of its architecture: installed, used, upgraded with changed settings, removed, purged. Another
+# architecture than that of this machine needs qemu-user-static, registered with the kernel (scripts/setup --arm64).
+#
+#   debian.sh PACKAGE
 set -euo pipefail
 package=${1:?}
 [ "$(id -u)" -eq 0 ] || { echo "skipped: chroot needs root"; exit 77; }
@@ -17,7 +20,8 @@ inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=
 depends=$(dpkg-deb -f "$package" Depends | sed 's/ ([^)]*)//g; s/, */,/g')
 apt-config dump | grep -E '^Acquire::(.*[Pp]roxy|Check-)' >"$root.apt" || true
 . /etc/os-release
-mmdebstrap --quiet --variant=minbase --include="$depends" --aptopt="$root.apt" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
+architecture=$(dpkg-deb -f "$package" Architecture)
+mmdebstrap --quiet --architectures="$architecture" --variant=minbase --include="$depends" --aptopt="$root.apt" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
   { tail -3 "$root.log"; echo "skipped: mmdebstrap failed (no mirror?)"; exit 77; }
 mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the root: goes on without"
 cp "$package" "$root/occtrace.deb"

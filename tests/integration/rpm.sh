@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# The RPM package: what it requires and provides; installed by rpm --root in a new Debian, used, upgraded with changed settings,
-# removed. No distribution of RPM is there: whether their packages meet its requirements is not tried.   rpm.sh PACKAGE NEWER
+# The RPM package: what it requires and provides; installed by rpm --root in a new Debian of its architecture (debian.sh), used,
+# upgraded with changed settings, removed. No distribution of RPM is there: whether their packages meet its requirements is not tried.
+#
+#   rpm.sh PACKAGE NEWER
 set -euo pipefail
 package=${1:?} newer=${2:?}
 [ "$(id -u)" -eq 0 ] || { echo "skipped: chroot needs root"; exit 77; }
@@ -16,7 +18,7 @@ finish() {
 trap finish EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$root" "$@"; }
-in_root() { rpm --force-debian --root "$root" "$@"; } # the root has no packages of RPM: without dependencies
+in_root() { rpm --force-debian --ignorearch --root "$root" "$@"; } # the root has no packages of RPM: without dependencies
 
 # glibc of RHEL 9 (2.34), libcurl, and what rpm itself has
 while read -r need; do
@@ -31,7 +33,9 @@ done < <(rpm -qp --requires "$package")
 
 apt-config dump | grep -E '^Acquire::(.*[Pp]roxy|Check-)' >"$root.apt" || true
 . /etc/os-release
-mmdebstrap --quiet --variant=minbase --include=passwd --aptopt="$root.apt" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
+architecture=$(rpm -qp --qf '%{ARCH}' "$package")
+declare -A debian=([x86_64]=amd64 [aarch64]=arm64)
+mmdebstrap --quiet --architectures="${debian[$architecture]}" --variant=minbase --include=passwd --aptopt="$root.apt" "$VERSION_CODENAME" "$root" >"$root.log" 2>&1 ||
   { tail -3 "$root.log"; echo "skipped: mmdebstrap failed (no mirror?)"; exit 77; }
 mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the root: goes on without"
 
