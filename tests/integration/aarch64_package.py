@@ -1,10 +1,10 @@
-"""A package or bundle for aarch64: programs and libraries are for aarch64 and stripped, guest libraries need no glibc above 2.17 and
-programs none above 2.34, requirements name no other architecture, and programs answer under qemu.
+"""A package or bundle for aarch64: programs and libraries are for aarch64 and stripped, guest libraries need no glibc above
+2.17 and programs none above 2.34, requirements name no other architecture, and programs answer under qemu.
 
     aarch64_package.py PACKAGE [REFERENCE]
 
-REFERENCE: the same package for x86_64. Both have the same paths, modes, owners and links, the same content of files without machine
-code, the same scripts, and the same requirements.
+REFERENCE: the same package for x86_64. Both have the same paths, modes, owners and links, the same content of files without
+machine code, the same scripts, and the same requirements.
 """
 import glob
 import os
@@ -20,8 +20,8 @@ EM_AARCH64 = 183  # elf.h
 PROGRAM = re.compile(r"(^|/)bin/[^/]+$")
 GUEST = re.compile(r"/libocctrace(-preload|-exact|-nvtx)?\.so$")
 # names of the one architecture in the other's words
-WORDS = [("x86_64-linux-gnu", "aarch64-linux-gnu"), ("linux-x86_64", "linux-aarch64"), ("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"),
-         ("occtrace(x86-64)", "occtrace(aarch-64)")]
+WORDS = [("x86_64-linux-gnu", "aarch64-linux-gnu"), ("linux-x86_64", "linux-aarch64"),
+         ("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")]
 
 
 def output(*command):
@@ -57,7 +57,7 @@ def requirements(path):
 
 
 def scripts(path):
-    """What is run as a package is installed and removed, and the files that are settings."""
+    """Commands of an installation, upgrade or removal, and the names of settings."""
     if path.endswith(".deb"):
         with tempfile.TemporaryDirectory() as work:
             subprocess.run(["dpkg-deb", "-e", path, work], check=True)
@@ -94,13 +94,16 @@ class Package:
         self.requires, self.scripts = requirements(path), scripts(path)
 
     def directory(self):
-        """What "ls -l" has, but for sizes and times, by path in the words of aarch64."""
-        return {translated(name): (entry.type, oct(entry.mode), entry.uname, entry.gname, translated(entry.linkname), is_code(content))
-                for name, (entry, content) in self.files.items()}
+        """The columns of "ls -l" without sizes and times, by path in the words of aarch64."""
+        def line(entry, content):
+            link = translated(entry.linkname)
+            return entry.type, oct(entry.mode), entry.uname, entry.gname, link, is_code(content)
+        return {translated(name): line(*file) for name, file in self.files.items()}
 
     def texts(self):
         """The contents of files without machine code."""
-        return {translated(name): content for name, (_, content) in self.files.items() if content is not None and not is_code(content)}
+        return {translated(name): content for name, (_, content) in self.files.items()
+                if content is not None and not is_code(content)}
 
 
 def check_elf(name, content, root):

@@ -18,7 +18,7 @@ finish() {
 trap finish EXIT
 fail() { echo "FAILED: $1"; exit 1; }
 inside() { env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root chroot "$root" "$@"; }
-in_root() { rpm --force-debian --ignorearch --root "$root" "$@"; } # the root has no packages of RPM: without dependencies
+in_root() { rpm --force-debian --root "$root" "$@"; } # the root has no packages of RPM: without dependencies
 
 # glibc of RHEL 9 (2.34), libcurl, and what rpm itself has
 while read -r need; do
@@ -39,7 +39,7 @@ mmdebstrap --quiet --architectures="${debian[$architecture]}" --variant=minbase 
   { tail -3 "$root.log"; echo "skipped: mmdebstrap failed (no mirror?)"; exit 77; }
 mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the root: goes on without"
 
-in_root --nodeps -i "$package"
+in_root --nodeps --ignorearch -i "$package"
 inside occtrace --version | grep '^history: schema' >/dev/null || fail "occtrace --version"
 inside occtrace -q /bin/true || fail "occtrace /bin/true"
 inside occq calc --gpu t4 --threads 128 --regs 71 --smem 0 | grep register >/dev/null || fail "occq calc"
@@ -56,7 +56,7 @@ done
 echo '# by the administrator' >>"$root/etc/occtrace/occtrace.yaml"
 mkdir -p "$root/var/lib/occtrace/u1000"
 touch "$root/var/lib/occtrace/u1000/history.db"
-in_root --nodeps -U "$newer"
+in_root --nodeps --ignorearch -U "$newer"
 [ "$(in_root -q --qf '%{VERSION} ' occtrace)" = '999 ' ] || fail "not upgraded"
 tail -1 "$root/etc/occtrace/occtrace.yaml" | grep administrator >/dev/null || fail "the upgrade took the administrator's settings"
 inside occtraced --check-config || fail "the settings after the upgrade"
