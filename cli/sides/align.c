@@ -134,9 +134,11 @@ static int settle(const struct option *option, struct side *const side[DIFF_SIDE
             return 0;
         }
     if (m->differs)
-        return occ_fail(err, OCC_E_USAGE,
-                        "--%s %.64s: means other kernels in the other history; give a kernel's name",
-                        option->name, text);
+        return occ_fail(
+            err, OCC_E_USAGE,
+            "--%s %.64s: means other kernels in the other history; give a name that both have, or an "
+            "expression such as '^NAME'",
+            option->name, text);
     bool are_others = only[DIFF_A] && only[DIFF_B] && strcmp(only[DIFF_A], only[DIFF_B]) != 0;
     return are_others && is_numbered(text)
                ? occ_fail(err, OCC_E_USAGE,

@@ -81,6 +81,10 @@ ask diff run:1 run:2 --force
 check "diff: status" test $status -eq 0
 check "diff: a name above each answer" test "$(grep -cxE 'u1000|pod-7' "$work/out")" -eq 2
 check "diff: two answers" test "$(grep -c '^A: run 1' "$work/out")" -eq 2
+ask diff run:1 run:2 --force --markdown
+check "diff: a heading above each answer" test "$(grep -cxE '## `(u1000|pod-7)`' "$work/out")" -eq 2
+ask diff run:1 run:2 --force --by layer
+check "diff: no heading above layers that nobody has" test "$(grep -c . "$work/out")" -eq 0
 ask diff "user:nobody-$$" run:2
 check "diff: no owner has both" test $status -eq 3
 check "diff: no heading without an answer" test ! -s "$work/out"

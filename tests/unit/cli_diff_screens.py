@@ -128,7 +128,22 @@ def check_numbered_words():
               f"a number that means two kernels: {refused.returncode} {refused.stdout} {refused.stderr}")
 
 
+def check_expression():
+    """A text that is a name in one history and an expression in the other is refused where they would differ."""
+    for history, names in (("four.db", ["gemm", "gemm_v2"]), ("five.db", ["gemm_v2", "gemm_v3"])):
+        record("x", 91, [(name, 1000, 50) for name in names])
+        occq("import", "--label", "x", "trace.json", "-d", history)
+    for option in ("--kernel", "--exclude"):
+        refused = subprocess.run([OCCQ, "diff", "four.db", "five.db", option, "gemm"], env=environment, capture_output=True,
+                                 text=True, timeout=60)
+        check(refused.returncode == 2 and f"{option} gemm: means other kernels" in refused.stderr, f"{option}: {refused}")
+    answer = subprocess.run([OCCQ, "diff", "four.db", "five.db", "--kernel", "^gemm_v", "--json"], env=environment,
+                            capture_output=True, text=True, timeout=60)
+    check(json.loads(answer.stdout)["kernels_note"] is None and answer.returncode == 0, f"an expression: {answer}")
+
+
 check_numbered_words()
+check_expression()
 os.remove("h.db")
 for count in range(3):
     record("before", count, BEFORE)

@@ -1,4 +1,6 @@
 /* Shared by all forms of occq diff: compares the sides, and keeps the outcomes of advice. One thread. */
+#include <string.h>
+
 #include "cli/history/cluster.h"
 #include "cli/sides/diff_advice.h"
 #include "cli/sides/outcomes.h"
@@ -18,13 +20,25 @@ void diff_print_json(const struct diff_report *report, const struct diff_line *l
     cli_json_end(&json);
 }
 
-static void print_owner(const struct diff_owner *owner)
+/* Prints the owner's name above the answer; layers without ranges have none. */
+static void print_owner(const struct diff_owner *owner, const struct diff_args *args,
+                        const struct diff_report *report)
 {
     _cleanup_(occ_freep) char *text = cli_screen_text(owner->name);
-    if (text)
-        (void)fprintf(cli_out(), "%s%s\n", owner->is_first ? "" : "\n", text);
-    else
+    if (args->by && strcmp(args->by, "layer") == 0 && report->layers.tree.n == 0)
+        return;
+    if (!text) {
         cli_screen_lose_text();
+        return;
+    }
+    (void)fprintf(cli_out(), "%s", owner->is_first ? "" : "\n");
+    if (args->markdown) {
+        (void)fputs("## ", cli_out());
+        diff_markdown_code(cli_out(), text);
+        (void)fputs("\n\n", cli_out());
+    } else {
+        (void)fprintf(cli_out(), "%s\n", text);
+    }
 }
 
 static int report_sides(const struct cli_command *command, const struct diff_args *args,
@@ -42,7 +56,7 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
     if (status == 0 && diff_kernels_note(&report, note)[0])
         cli_note(command, "%s", note);
     if (status == 0 && owner)
-        print_owner(owner);
+        print_owner(owner, args, &report);
     if (status == 0)
         status = print_answer(command, args, &report, lines, &err);
     /* a question through the library writes nothing to the history */
