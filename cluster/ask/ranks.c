@@ -2,7 +2,7 @@
 #include "load.h"
 
 #define RUN_KEYS  "run, node, history" /* any node may send rows of any run's UUID */
-#define RUN_NAMES RUN_KEYS ", rank, program, user, job, start_ns, last_start_ns"
+#define RUN_NAMES RUN_KEYS ", rank, program, user, job, start_ns, last_start_ns, lost"
 
 /* Selects these columns of the question's runs, restricted by the condition `more`. */
 static char *select_runs(const struct occ_load *l, const char *columns, const char *more)
@@ -77,12 +77,13 @@ int occ_load_ranks(struct occ_load *l)
 #define IDLE_RUNS                                                                                            \
     "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
     "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, NULL AS allocated_ns, "                    \
-    "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns "       \
+    "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns, "      \
+    "CAST(lost AS INTEGER) AS lost "                                                                         \
     "FROM runs LEFT JOIN sums USING(" RUN_KEYS ") JOIN watermarks USING(node)"
 #define IDLE_GPUS                                                                                            \
     "INSERT INTO temp.idle SELECT NULL, gpu, node, NULL, NULL, nullif(user, ''), job, "                      \
     "iif(last + 60 > since + 0, last * 1000000000, NULL), since * 1000000000, "                              \
-    "(until - max(coalesce(last + 60, 0), since + 0)) * 1000000000 "                                         \
+    "(until - max(coalesce(last + 60, 0), since + 0)) * 1000000000, NULL "                                   \
     "FROM allocations a JOIN watermarks USING(node) LEFT JOIN uses USING(gpu) LEFT JOIN users USING(job) "   \
     "WHERE (%d OR coalesce(user = %Q, 0)) AND NOT EXISTS "                                                   \
     "(SELECT 1 FROM temp.idle i WHERE i.gpu = a.gpu AND i.node = a.node AND i.job = a.job)"

@@ -19,8 +19,9 @@
  *   rank  a run's launches on a GPU: run, gpu, node, rank, program, user, job, launches, busy_ns,
  *         wasted_warp_s, capacity_warp_s, first_ns, last_ns (to the minute)
  *   idle  active runs without launches: the same columns, without launches and sums, with last_ns (NULL:
- *         never) and idle_ns, up to the last minute that the node has sent; and GPUs that a job has without
- *         a run: the known columns, and allocated_ns. Silent nodes have no rows.
+ *         never), lost (lost launches, at any time) and idle_ns, up to the last minute that the node sent;
+ *         and GPUs that a job has without a run: the known columns, and allocated_ns. Silent nodes have no
+ *         rows.
  */
 enum { OCC_REMOTE_BLOCKS = 20, OCC_REMOTE_SILENT_S = 900 };
 enum occ_remote_kind { OCC_REMOTE_LAUNCHES, OCC_REMOTE_RUNS, OCC_REMOTE_RANKS, OCC_REMOTE_IDLE };

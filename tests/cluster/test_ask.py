@@ -155,6 +155,10 @@ def programs_that_wait(asker, engine):
     assert [(row["node"], row["user"], row["last_ns"]) for row in rows] == [("node1", "bob", None)], rows
     assert 3600e9 < rows[0]["idle_ns"] <= 7300e9, rows
     assert json.loads(asker.ask("idle", "--user", "bob", "--json"))["idle"] == rows
+    assert rows[0]["lost"] == 0 and "LOST" not in asker.ask("idle"), rows
+    engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, start, version, lost) VALUES "
+               f"('00000000-0000-4000-8000-000000000001', 'c1', 'node1', 'slurm:7', 'bob', 'notebook', {(NOW - 7200) * 10**9}, {NOW - 7200}, 2, 5)")
+    assert json.loads(asker.ask("idle", "--json"))["idle"][0]["lost"] == 5 and "LOST" in asker.ask("idle")
     asker.ask("idle", "--user", "alice", code=3)
     asker.ask("idle", "--for", "3h", code=3)
 

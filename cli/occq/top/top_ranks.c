@@ -39,6 +39,8 @@ static const struct cli_column rank_columns[] = {
 
 static const struct cli_column idle_columns[] = {
     UNIT("idle", "idle_ns", CLI_DURATION, CLI_DEFAULT, "since when nothing was launched, to the minute"),
+    COLUMN("lost", "lost", CLI_DEFAULT | CLI_RARE | CLI_NONZERO,
+           "launches of the program that were lost: it may have run them in that time"),
     COMMON_COLUMNS,
     UNIT("last", "last_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1),
          "minute of its last launch; - never"),
