@@ -182,5 +182,7 @@ enum { OCC_OVERVIEW_LINES = 4, OCC_OVERVIEW_LINE_BYTES = 256 };
 size_t occ_overview_text(const struct occ_overview *overview,
                          char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES]);
 
+/* Writes the member `key` about the GPU time (null: unknown) into the open object. */
+void occ_gpu_time_json(struct occ_json *json, const char *key, const struct occ_overview *overview);
 /* Writes the members "gpu_time" (null: unknown) and "findings" (at most `max`) into the open object. */
 void occ_overview_json(struct occ_json *json, const struct occ_overview *overview, size_t max);

@@ -3,7 +3,7 @@
 
 #include "answer.h"
 
-static void put_time(struct occ_json *json, const struct occ_overview *o)
+void occ_gpu_time_json(struct occ_json *json, const char *key, const struct occ_overview *o)
 {
     const struct occ_gpu_time *t = &o->time;
     const struct {
@@ -17,10 +17,10 @@ static void put_time(struct occ_json *json, const struct occ_overview *o)
                   {"used_ratio", t->used},
                   {"unknown_ratio", t->unknown}};
     if (!(t->window_s > 0)) {
-        occ_json_null(json, "gpu_time");
+        occ_json_null(json, key);
         return;
     }
-    occ_json_object(json, "gpu_time", false);
+    occ_json_object(json, key, false);
     occ_json_unsigned(json, "gpus", o->totals.n_gpus);
     occ_json_real(json, "recorded_s", t->window_s);
     occ_json_real(json, "unrecorded_s", t->unrecorded_s);
@@ -139,7 +139,7 @@ void occ_kernel_answer_json(struct occ_json *json, const char *key, const struct
 
 void occ_overview_json(struct occ_json *json, const struct occ_overview *o, size_t max)
 {
-    put_time(json, o);
+    occ_gpu_time_json(json, "gpu_time", o);
     occ_json_array(json, "findings", false);
     for (size_t i = 0; i < o->n_findings && i < max; i++)
         put_finding(json, o, &o->findings[i]);

@@ -32,8 +32,8 @@ static const char *const kind_words[] = {"halves", "thirds", "ranks"};
 static const char *const work_words[] = {"the same", "longer launches", "fused kernels"};
 
 /* What is judged. The first are those of enum diff_scope. */
-enum { LINES = DIFF_SCOPE_COUNT, ROWS, SCOPES };
-static const char *const scope_words[] = {DIFF_SCOPES(OCC_WORD) "lines of the tree", "rows"};
+enum { LINES = DIFF_SCOPE_COUNT, ROWS, GPU_TIME, SCOPES };
+static const char *const scope_words[] = {DIFF_SCOPES(OCC_WORD) "lines of the tree", "rows", "GPU time"};
 
 /* ---- sides without a change ---- */
 
@@ -112,6 +112,8 @@ static void count_alarms(const struct compared *c, struct counts *counts)
             count(counts, seen, ROWS,
                   diff_verdict_of(&c->diff, pair, DIFF_METRIC_TIME, DIFF_FLOOR, DIFF_MIN_SHARE));
     }
+    if (!isnan(c->gpu_time.ratio.p))
+        count(counts, seen, GPU_TIME, c->gpu_time.verdict);
     for (int scope = 0; scope < SCOPES; scope++) {
         counts->comparisons[scope] += seen[scope].is_judged ? 1 : 0;
         counts->alarms[scope] += seen[scope].has_alarm ? 1 : 0;
@@ -239,7 +241,7 @@ static void judge_histories(int n, char *const *histories)
     for (int scope = 0; scope < SCOPES; scope++)
         (void)printf(" %s |", scope_words[scope]);
     (void)printf(
-        " steady layers found | layers found |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+        " steady layers found | layers found |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
     for (int i = 0; i < n; i++) {
         struct recording *r;
         for (size_t at = 0; (r = recording_read(histories[i], at)); at++) {

@@ -12,6 +12,7 @@
 #include "cli/sides/groups.h"
 #include "cli/sides/report.h"
 #include "compare/neighbours.h"
+#include "compare/work.h"
 #include "store/store.h"
 #include "support/array.h"
 #include "support/cleanup.h"
@@ -34,7 +35,9 @@ void bench_check(bool has_memory)
 
 static const char launches_sql[] =
     "SELECT l.config_id, coalesce(l.range_id, 0), l.kernel_mangled, l.kernel_demangled, r.range, r.phase, "
-    "l.duration_ns, l.device_id << 32 | l.stream_id "
+    "l.duration_ns, l.device_id << 32 | l.stream_id, "
+    "coalesce(lead(l.start_ns) OVER (PARTITION BY l.device_id ORDER BY l.start_ns) - l.start_ns, "
+    "l.duration_ns) "
     "FROM launch l LEFT JOIN range r ON r.run_id = l.run_id AND r.range_id = l.range_id "
     "WHERE l.run_id = ?1 ORDER BY l.start_ns";
 
@@ -102,7 +105,8 @@ static void add_row(struct recording *r, struct occ_map *places, sqlite3_stmt *s
     }
     recording_add_launch(r, &(struct launch){.place = at,
                                              .ns = sqlite3_column_double(s, 6),
-                                             .stream = sqlite3_column_int64(s, 7)});
+                                             .stream = sqlite3_column_int64(s, 7),
+                                             .gpu_ns = sqlite3_column_double(s, 8)});
 }
 
 static int64_t config_at(const struct recording *r, size_t launch)
@@ -294,40 +298,48 @@ struct made {
     size_t n;
 };
 
-static double ns_of(const struct recording *r, const struct side *side, size_t i)
+/* Makes a launch of the injected layer slower. */
+static void slow_down(const struct recording *r, const struct side *side, size_t i, struct launch *launch)
 {
-    const struct launch *launch = &r->launches[side->launches[i]];
-    const char *layer = r->places[launch->place].range.layer;
-    bool is_slower = side->layer && layer && strcmp(side->layer, layer) == 0;
-    return launch->ns * (is_slower ? INJECTED : 1);
+    const char *layer = r->places[r->launches[side->launches[i]].place].range.layer;
+    if (!side->layer || !layer || strcmp(side->layer, layer) != 0)
+        return;
+    launch->gpu_ns += launch->ns * (INJECTED - 1);
+    launch->ns *= INJECTED;
 }
 
 static struct made make_launches(const struct recording *r, const struct side *side)
 {
     struct made made = {.all = calloc(side->n + 1, sizeof *made.all)};
-    double *waiting = calloc(r->n_places + 1, sizeof *waiting); /* of the first of two launches */
+    struct launch *waiting = calloc(r->n_places + 1, sizeof *waiting); /* the first of two launches */
     bench_check(made.all && waiting);
     for (size_t i = 0; i < side->n; i++) {
         struct launch launch = r->launches[side->launches[i]];
         uint32_t own = launch.place, other = side->is_other ? r->places[own].other : UINT32_MAX;
         bool has_next = i + 1 < side->n && side->launches[i + 1] == side->launches[i] + 1;
-        launch.ns = ns_of(r, side, i);
-        if (other != UINT32_MAX && r->other == OTHER_FUSED && has_next)
-            launch = (struct launch){
-                .place = other, .ns = launch.ns + ns_of(r, side, ++i), .stream = launch.stream};
+        slow_down(r, side, i, &launch);
+        if (other != UINT32_MAX && r->other == OTHER_FUSED && has_next) {
+            struct launch next = r->launches[side->launches[++i]];
+            slow_down(r, side, i, &next);
+            launch = (struct launch){.place = other,
+                                     .ns = launch.ns + next.ns,
+                                     .gpu_ns = launch.gpu_ns + next.gpu_ns,
+                                     .stream = launch.stream};
+        }
         if (other != UINT32_MAX && r->other == OTHER_LONGER) {
-            bool is_second = waiting[own] > 0;
+            bool is_second = waiting[own].ns > 0;
             launch.place = other;
-            launch.ns += waiting[own];
-            waiting[own] = is_second ? 0 : launch.ns;
+            launch.ns += waiting[own].ns;
+            launch.gpu_ns += waiting[own].gpu_ns;
+            waiting[own] = is_second ? (struct launch){.ns = 0} : launch;
             if (!is_second)
                 continue;
         }
         made.all[made.n++] = launch;
     }
     for (uint32_t p = 0; p < r->n_places; p++) /* an odd launch has a half of the work */
-        if (waiting[p] > 0)
-            made.all[made.n++] = (struct launch){.place = r->places[p].other, .ns = waiting[p]};
+        if (waiting[p].ns > 0)
+            made.all[made.n++] = waiting[p];
     free(waiting);
     return made;
 }
@@ -376,21 +388,44 @@ static void match(struct compared *c, const struct made made[DIFF_SIDES])
         struct diff_neighbours places = {.diff = &c->diff};
         for (size_t i = 0; i < made[which].n; i++)
             bench_check(diff_neighbours_add(&places, (uint64_t)made[which].all[i].stream,
-                                        item_of(c, which, &made[which].all[i])) == 0);
+                                            item_of(c, which, &made[which].all[i])) == 0);
         diff_neighbours_free(&places);
     }
     bench_check(diff_match(&c->diff, DIFF_PLACE, NULL) == 0 && diff_sample(&c->diff, NULL) == 0);
 }
 
-static void add_launches(struct compared *c, const struct made *made, uint32_t which)
+/* Returns the GPU time of the side. */
+static double add_launches(struct compared *c, const struct made *made, uint32_t which,
+                           struct diff_uses *uses)
 {
+    double gpu_ns = 0;
     uint64_t *seen = calloc(c->diff.n_pairs + 1, sizeof *seen);
     bench_check(seen != NULL);
     for (size_t i = 0; i < made->n; i++) {
         uint32_t pair = c->diff.items[item_of(c, which, &made->all[i])].pair;
         diff_add_launch(&c->diff, which, pair, seen[pair]++, whole_ns(&made->all[i]));
+        diff_uses_add(uses, which, diff_uses_next(uses, which), pair, made->all[i].gpu_ns);
+        gpu_ns += made->all[i].gpu_ns;
     }
     free(seen);
+    return gpu_ns;
+}
+
+/* Adds the launches of both sides, and judges their GPU time. */
+static void judge_gpu_time(struct compared *c, const struct made made[DIFF_SIDES])
+{
+    struct diff_uses uses;
+    static struct diff_portions portions;
+    double gpu_ns[DIFF_SIDES];
+    bench_check(diff_uses_init(&uses, &c->diff, NULL) == 0);
+    for (uint32_t i = 0; i < DIFF_SIDES; i++)
+        gpu_ns[i] = add_launches(c, &made[i], i, &uses);
+    bench_check(diff_conclude(&c->diff, NULL) == 0);
+    diff_uses_portions(&uses, &portions);
+    double ratio = gpu_ns[DIFF_B] / gpu_ns[DIFF_A] / diff_work_of(&c->diff);
+    const struct diff_gpu_change change = diff_gpu_time_change(&c->diff, ratio, &portions);
+    c->gpu_time = diff_judge_gpu_time(&change, DIFF_FLOOR);
+    diff_uses_free(&uses);
 }
 
 void compare(const struct recording *r, const struct side *a, const struct side *b, struct compared *ret)
@@ -406,10 +441,8 @@ void compare(const struct recording *r, const struct side *a, const struct side 
                       &(struct diff_sums){.launches = ret->parts[i].row->launches,
                                           .total_ns = ret->parts[i].row->total_ns});
     match(ret, made);
-    for (uint32_t i = 0; i < DIFF_SIDES; i++)
-        add_launches(ret, &made[i], i);
-    bench_check(diff_conclude(&ret->diff, NULL) == 0 &&
-                diff_levels_make(&ret->diff, DIFF_FLOOR, DIFF_MIN_SHARE, &ret->levels, NULL) == 0 &&
+    judge_gpu_time(ret, made);
+    bench_check(diff_levels_make(&ret->diff, DIFF_FLOOR, DIFF_MIN_SHARE, &ret->levels, NULL) == 0 &&
                 diff_layers_make(&ret->diff, DIFF_FLOOR, DIFF_MIN_SHARE, &ret->layers, NULL) == 0);
     free(made[DIFF_A].all);
     free(made[DIFF_B].all);

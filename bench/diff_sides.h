@@ -6,6 +6,7 @@
 
 #include "cli/sides/layers.h"
 #include "cli/sides/side_ranges.h"
+#include "compare/gpu_time.h"
 #include "compare/levels.h"
 #include "support/arena.h"
 
@@ -19,6 +20,7 @@ struct place {
 struct launch {
     uint32_t place;
     double ns;
+    double gpu_ns; /* from its start to the next start on the GPU */
     int64_t stream;
     bool is_fused; /* one launch does the work of this one and the next */
 };
@@ -68,6 +70,7 @@ struct compared {
     struct diff diff;
     struct diff_levels levels;
     struct diff_layers layers; /* lines of the tree */
+    struct diff_gpu_time_verdict gpu_time;
     struct diff_row *rows[DIFF_SIDES];
     struct diff_part *parts;
     uint32_t *part_of[DIFF_SIDES]; /* place -> part */

@@ -11,8 +11,6 @@
 #define NORMAL_MAD   0.6745 /* median absolute difference of a normal distribution / its deviation */
 #define MAD_BIAS     0.8    /* correction for few values: Croux and Rousseeuw, below */
 #define MEDIAN_ERROR 1.2533 /* error of the median of a normal distribution / error of its mean */
-#define RUNS_EFFECTIVE_MIN                                                                                   \
-    2.0 /* effective number of runs; diff_sample() requires DIFF_RUNS_MIN on each side */
 
 /* ---- cells ---- */
 
@@ -100,11 +98,7 @@ bool diff_cell_of(const struct diff *diff, uint32_t index, struct diff_cell *ret
 
 /* ---- spreads ---- */
 
-struct spread {
-    double mean, variance, effective; /* variance: of the mean; effective: number of values */
-};
-
-static struct spread spread_of(const struct diff_weighted *values, size_t n)
+struct diff_spread diff_spread_of(const struct diff_weighted *values, size_t n)
 {
     double sum = 0, weight = 0, weight_squares = 0, squares = 0;
     for (size_t i = 0; i < n; i++) {
@@ -113,13 +107,13 @@ static struct spread spread_of(const struct diff_weighted *values, size_t n)
         weight_squares += values[i].weight * values[i].weight;
     }
     if (!(weight > 0))
-        return (struct spread){NAN, NAN, 0};
+        return (struct diff_spread){NAN, NAN, 0};
     double mean = sum / weight, effective = weight * weight / weight_squares;
     for (size_t i = 0; i < n; i++) {
         double error = values[i].weight * (values[i].value - mean);
         squares += error * error;
     }
-    return (struct spread){mean, squares / (weight * weight) * effective / (effective - 1), effective};
+    return (struct diff_spread){mean, squares / (weight * weight) * effective / (effective - 1), effective};
 }
 
 /* The group's mean logarithm in a replicate, relative to the cells' centres, weighted with time. Without
@@ -136,8 +130,8 @@ static struct diff_weighted group_value(const struct diff *diff, const struct di
     return (struct diff_weighted){ns > 0 ? sum / ns : 0, ns};
 }
 
-static struct spread over_replicates(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
-                                     uint32_t side)
+static struct diff_spread over_replicates(const struct diff *diff, const struct diff_cell *const *cells,
+                                          size_t n, uint32_t side)
 {
     struct diff_weighted values[DIFF_RUNS_MAX];
     double in_order[DIFF_RUNS_MAX];
@@ -147,19 +141,15 @@ static struct spread over_replicates(const struct diff *diff, const struct diff_
         in_order[known] = values[known].value;
         known += values[known].weight > 0 ? 1 : 0;
     }
-    struct spread spread = spread_of(values, known);
+    struct diff_spread spread = diff_spread_of(values, known);
     if (!diff->by_runs && known > 0)
         spread.variance *= diff_widening(in_order, known, spread.mean);
     return spread;
 }
 
-/* Sets the error of an estimate from two variances, with the degrees of freedom of Satterthwaite. */
-static void set_error(struct diff_change *change, int estimate, struct spread a, struct spread b,
-                      double least)
+void diff_set_error(struct diff_change *change, int estimate, struct diff_spread a, struct diff_spread b)
 {
     double variance = a.variance + b.variance;
-    if (!(a.effective >= least && b.effective >= least))
-        return;
     change->error[estimate] = sqrt(variance);
     change->df[estimate] =
         variance > 0
@@ -188,11 +178,12 @@ struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *co
 {
     for (size_t i = 0; i < n; i++)
         scratch[i] = (struct diff_weighted){cells[i]->change, cells[i]->weight};
-    struct spread over_cells = spread_of(scratch, n);
+    struct diff_spread over_cells = diff_spread_of(scratch, n);
     struct diff_change change = {.change = over_cells.mean};
-    set_error(&change, DIFF_OVER_REPLICATES, over_replicates(diff, cells, n, DIFF_A),
-              over_replicates(diff, cells, n, DIFF_B),
-              diff->by_runs ? RUNS_EFFECTIVE_MIN : DIFF_EFFECTIVE_MIN);
+    struct diff_spread a = over_replicates(diff, cells, n, DIFF_A),
+                       b = over_replicates(diff, cells, n, DIFF_B);
+    if (fmin(a.effective, b.effective) >= (diff->by_runs ? DIFF_RUNS_EFFECTIVE_MIN : DIFF_EFFECTIVE_MIN))
+        diff_set_error(&change, DIFF_OVER_REPLICATES, a, b);
     /* cells of one step vary together: the differences between cells alone give no error */
     if (!(change.df[DIFF_OVER_REPLICATES] > 0))
         return change;

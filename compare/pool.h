@@ -49,6 +49,8 @@ struct diff_cell {
 /* The effective number of values of a usable estimate: three values of almost equal weight, such as three
  * steps of a training loop. */
 #define DIFF_EFFECTIVE_MIN 2.9
+/* The same of runs; diff_sample() requires DIFF_RUNS_MIN on each side. */
+#define DIFF_RUNS_EFFECTIVE_MIN 2.0
 
 /* Returns false if the pair is not pooled: it is on one side only, its launches may do other work and the
  * ratio of the work is not known, or a side has no replicates of it. */
@@ -63,6 +65,14 @@ struct diff_change {
 struct diff_weighted {
     double value, weight;
 };
+
+/* The weighted mean of values. */
+struct diff_spread {
+    double mean, variance, effective; /* variance: of the mean; effective: number of values */
+};
+struct diff_spread diff_spread_of(const struct diff_weighted *values, size_t n);
+/* Sets the error of an estimate from the sides' spreads, with the degrees of freedom of Satterthwaite. */
+void diff_set_error(struct diff_change *change, int estimate, struct diff_spread a, struct diff_spread b);
 
 /* The pooled change of n > 0 cells. `scratch`: n items. */
 struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,

@@ -9,6 +9,7 @@ struct occ_filter {
     int64_t since_ns, until_ns; /* since <= start < until; 0: open */
     int64_t run;                /* 0: any; OCC_RUN_LAST: the newest with launches */
     int64_t first_run;          /* only runs with this number and larger ones; 0: any */
+    int64_t last_run;           /* only runs with this number and smaller ones; 0: any */
     /* of the run; NULL: any. label: * and ? are wildcards for any text and any character. job: Slurm's job or
      * the pod. account, partition: of the Slurm job */
     const char *session, *label, *user, *job, *rank, *account, *partition;
@@ -44,10 +45,11 @@ struct occ_filter {
 /* The conditions, with the texts as parameters; NULL matches any run. */
 #define OCC_FILTER_RUN_TEXT(member, before, after)                                                           \
     " AND (:" #member " IS NULL OR " before ":" #member after ")"
+#define OCC_FILTER_RUN_SPAN " AND run_id >= :first_run AND (:last_run = 0 OR run_id <= :last_run)"
 /* The filter's runs, whatever their times, as a condition on stored_run or the view run. */
 #define OCC_FILTER_RUNS                                                                                      \
-    "(:run = 0 OR run_id = iif(:run < 0, " OCC_FILTER_RUN_LAST                                               \
-    ", :run)) AND run_id >= :first_run" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)
+    "(:run = 0 OR run_id = iif(:run < 0, " OCC_FILTER_RUN_LAST ", :run))" OCC_FILTER_RUN_SPAN                \
+    OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)
 /* The same for runs that may have launches in the filter's times; a condition on stored_run. */
 #define OCC_FILTER_RUNS_IN_TIME                                                                              \
     "first_start_ns IS NOT NULL AND (:since <= 0 OR last_start_ns >= :since) AND (:until <= 0 OR "           \

@@ -7,7 +7,8 @@
 #include "question.h"
 
 #define DEFINITIONS                                                                                          \
-    "change: b / a - 1 of the time of a launch (basis launch) or for the same work (work), with its 95 % "   \
+    "gpu_time: with idle time, for the same work; change: b / a - 1 of the time of a launch (basis launch) " \
+    "or for the same work (work), with its 95 % "                                                            \
     "interval low to high; basis null: not comparable; verdict: worse or better only beyond 5 %, with 5 % "  \
     "false discoveries; undecided is no evidence of equality"
 
@@ -21,6 +22,23 @@ static void put_side(struct occ_json *json, const char *key, const struct diff_f
         occ_json_string(json, "lost_launches", "unknown");
     else
         occ_json_unsigned(json, "lost_launches", facts->lost);
+    occ_json_close(json);
+}
+
+/* Writes the verdict on the GPU time for the same work, with idle time; null: not known. */
+static void put_gpu_time(struct occ_json *json, const struct diff_report *report)
+{
+    const struct sides_gpu_time *time = &report->gpu_time;
+    struct diff_gpu_time_verdict v = diff_judge_gpu_time(&time->change, report->floor);
+    char text[SIDES_GPU_TIME_BYTES];
+    if (!time->is_known) {
+        occ_json_null(json, "gpu_time");
+        return;
+    }
+    occ_json_object(json, "gpu_time", true);
+    occ_json_string(json, "verdict", diff_verdict_word(v.verdict));
+    agent_known(json, "change", v.ratio.ratio - 1);
+    occ_json_string(json, "text", sides_gpu_time_text(time, report->floor, text));
     occ_json_close(json);
 }
 
@@ -91,6 +109,7 @@ int agent_diff(const struct agent_question *question, struct agent_document *doc
     put_side(json, "b", &report.side[DIFF_B]);
     if (report.incomparable)
         agent_quote(json, "quoted_not_comparable", report.incomparable);
+    put_gpu_time(json, &report);
     put_sums(json, &report);
     occ_json_string(json, "definitions", DEFINITIONS);
     return put_lines(question, document, lines, report.diff->n_pairs, err);

@@ -154,8 +154,8 @@ static void add_run_conditions(sqlite3_str *sql, const struct occ_filter *filter
     if (filter->run != 0)
         sqlite3_str_appendf(sql, " AND run_id = %s",
                             filter->run == OCC_RUN_LAST ? OCC_FILTER_RUN_LAST : ":run");
-    if (filter->first_run != 0)
-        sqlite3_str_appendall(sql, " AND run_id >= :first_run");
+    if (filter->first_run != 0 || filter->last_run != 0)
+        sqlite3_str_appendall(sql, OCC_FILTER_RUN_SPAN);
 #define HAS_TEXT(member, before, after) || filter->member
     if (false OCC_FILTER_RUN_TEXTS(HAS_TEXT))
         sqlite3_str_appendall(sql,

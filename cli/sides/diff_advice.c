@@ -164,6 +164,8 @@ int diff_answer(const struct sides *sides, bool force, struct diff_report *repor
     int status = diff_levels_make(&sides->diff, report->floor, report->min_share, &report->levels, err);
     if (status == 0)
         status = diff_layers_make(&sides->diff, report->floor, report->min_share, &report->layers, err);
+    if (status == 0)
+        status = sides_gpu_time_ask(sides, &report->gpu_time, err);
     if (status != 0)
         return status;
     struct diff_line *lines = diff_make_lines(report);

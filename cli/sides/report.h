@@ -6,6 +6,7 @@
 #include "cli/json.h"
 #include "compare/levels.h"
 #include "diff_rows.h"
+#include "gpu_time.h"
 #include "layers.h"
 #include "store/outcomes.h"
 #include "texts.h"
@@ -70,13 +71,14 @@ struct diff_report {
     const struct diff *diff;
     struct diff_facts side[DIFF_SIDES];
     double floor, min_share;
-    size_t shown;                /* maximum number of printed rows */
-    bool all_rows;               /* also rows that do not matter; see diff_row_matters() */
-    bool is_markdown;            /* names in sentences are code, so that none is a link, a mention or a tag */
-    struct diff_levels levels;   /* set by diff_answer() */
-    struct diff_layers layers;   /* set by diff_answer() */
-    const char *incomparable;    /* reason, if the comparison was forced; NULL: comparable */
-    struct diff_aligned aligned; /* set by diff_answer() */
+    size_t shown;              /* maximum number of printed rows */
+    bool all_rows;             /* also rows that do not matter; see diff_row_matters() */
+    bool is_markdown;          /* names in sentences are code, so that none is a link, a mention or a tag */
+    struct diff_levels levels; /* set by diff_answer() */
+    struct diff_layers layers; /* set by diff_answer() */
+    struct sides_gpu_time gpu_time; /* set by diff_answer() */
+    const char *incomparable;       /* reason, if the comparison was forced; NULL: comparable */
+    struct diff_aligned aligned;    /* set by diff_answer() */
 };
 
 /* Writes what diff_report.aligned means, without a stop at the end; "": nothing. Returns `text`. */
@@ -87,6 +89,7 @@ static inline void diff_report_done(struct diff_report *report)
 {
     diff_levels_free(&report->levels);
     diff_layers_free(&report->layers);
+    sides_gpu_time_free(&report->gpu_time);
 }
 
 /* Defaults of occq diff. */

@@ -12,6 +12,7 @@
 #include "support/array.h"
 #include "support/map.h"
 #include "support/text.h"
+#include "uses.h"
 
 /* ---- runs and their launch configurations ---- */
 
@@ -107,8 +108,11 @@ static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, str
     struct occ_filter filter = side->filter;
     uint32_t at = side->n_runs;
     filter.run = sqlite3_column_int64(stmt, 0);
-    if (side->last && is_of_other(side, &sides->side[1 - which], filter.run))
+    if (side->last && is_of_other(side, &sides->side[1 - which], filter.run)) {
+        side->skips = at > 0;
         return 0;
+    }
+    side->skips_inside |= side->skips;
     if (at == DIFF_RUNS_MAX)
         return occ_fail(err, OCC_E_INVALID, "more than %d runs: last:N takes the newest N", DIFF_RUNS_MAX);
     int status = occ_store_configs(side->store, &filter, &side->rows[at], err);
@@ -169,13 +173,15 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
 /* ---- launches in their order ---- */
 
 struct launch {
-    uint32_t item;
-    uint64_t stream, duration_ns; /* stream: unique over devices */
+    uint32_t item, run;
+    uint64_t device, stream, duration_ns; /* stream: unique over devices */
+    int64_t start_ns;
 };
 typedef int visit_launch(void *context, const struct launch *launch);
 
 static const char launches_sql[] =
-    "SELECT config_id, duration_ns, device_id, stream_id, iif(?4, coalesce(range_id, 0), 0) FROM launch "
+    "SELECT config_id, duration_ns, device_id, stream_id, iif(?4, coalesce(range_id, 0), 0), "
+    "start_ns FROM launch "
     "WHERE run_id = ?1 AND start_ns >= ?2 AND start_ns < ?3 ORDER BY start_ns";
 
 static uint64_t key_of(int64_t config, uint32_t range)
@@ -201,7 +207,7 @@ static int visit_run(const struct side *side, uint32_t run, const struct occ_map
                      void *context)
 {
     sqlite3_stmt *stmt = NULL;
-    struct launch launch;
+    struct launch launch = {.run = run};
     int rc = sqlite3_prepare_v2(occ_store_sqlite(side->store), launches_sql, -1, &stmt, NULL);
     (void)sqlite3_bind_int64(stmt, 1, side->runs[run]);
     (void)sqlite3_bind_int64(stmt, 2, side->filter.since_ns);
@@ -211,8 +217,9 @@ static int visit_run(const struct side *side, uint32_t run, const struct occ_map
         launch.item = occ_map_get(
             items, key_of(sqlite3_column_int64(stmt, 0), (uint32_t)sqlite3_column_int64(stmt, 4)));
         launch.duration_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
-        launch.stream =
-            (uint64_t)sqlite3_column_int64(stmt, 2) << 32 | (uint32_t)sqlite3_column_int64(stmt, 3);
+        launch.device = (uint64_t)sqlite3_column_int64(stmt, 2);
+        launch.stream = launch.device << 32 | (uint32_t)sqlite3_column_int64(stmt, 3);
+        launch.start_ns = sqlite3_column_int64(stmt, 5);
         if (launch.item != OCC_MAP_NONE)
             rc = visit(context, &launch);
     }
@@ -259,23 +266,47 @@ struct blocks {
     struct diff *diff;
     uint32_t side;
     uint64_t *seen; /* number of launches of each pair */
+    struct side_uses uses;
 };
 
 static int add_to_block(void *context, const struct launch *launch)
 {
     struct blocks *blocks = context;
     uint32_t pair = blocks->diff->items[launch->item].pair;
+    const struct side_use use = {.device = launch->device,
+                                 .start_ns = launch->start_ns,
+                                 .end_ns = launch->start_ns + (int64_t)launch->duration_ns,
+                                 .pair = pair};
     diff_add_launch(blocks->diff, blocks->side, pair, blocks->seen[pair]++, launch->duration_ns);
-    return SQLITE_OK;
+    return side_uses_add(&blocks->uses, launch->run, &use) ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int fill_blocks(struct sides *sides, uint32_t which, struct occ_error *err)
+static int fill_blocks(struct sides *sides, uint32_t which, struct diff_uses *uses, struct occ_error *err)
 {
     _cleanup_(occ_freep) uint64_t *seen = calloc(sides->diff.n_pairs + 1, sizeof *seen);
-    struct blocks blocks = {.diff = &sides->diff, .side = which, .seen = seen};
+    struct blocks blocks = {.diff = &sides->diff,
+                            .side = which,
+                            .seen = seen,
+                            .uses = {.uses = uses, .side = which, .run = UINT32_MAX}};
     if (!seen)
         return occ_no_memory(err);
-    return visit_side(sides, which, add_to_block, &blocks, err);
+    int status = visit_side(sides, which, add_to_block, &blocks, err);
+    side_uses_end(&blocks.uses);
+    return status;
+}
+
+/* Fills the blocks and the portions of both sides, and concludes. */
+static int conclude_blocks(struct sides *sides, struct occ_error *err)
+{
+    _cleanup_(diff_uses_free) struct diff_uses uses = {.diff = NULL};
+    int status = diff_uses_init(&uses, &sides->diff, err);
+    for (uint32_t which = 0; which < DIFF_SIDES && status == 0; which++)
+        status = fill_blocks(sides, which, &uses, err);
+    if (status == 0)
+        status = diff_conclude(&sides->diff, err);
+    if (status == 0)
+        diff_uses_portions(&uses, &sides->portions);
+    return status;
 }
 
 /* ---- comparison ---- */
@@ -296,9 +327,9 @@ int sides_compare(struct sides *sides, struct occ_error *err)
         status = match_by_neighbours(sides, err);
     if (status == 0)
         status = diff_sample(&sides->diff, err);
-    for (uint32_t which = 0; which < DIFF_SIDES && status == 0 && !sides->diff.by_runs; which++)
-        status = fill_blocks(sides, which, err);
-    return status == 0 ? diff_conclude(&sides->diff, err) : status;
+    if (status == 0)
+        status = sides->diff.by_runs ? diff_conclude(&sides->diff, err) : conclude_blocks(sides, err);
+    return status;
 }
 
 void sides_free(struct sides *sides)

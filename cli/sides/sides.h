@@ -12,6 +12,7 @@
 #include "report.h"
 #include "cli/history/history.h"
 #include "cli/history/names.h"
+#include "compare/gpu_time.h"
 #include "side_ranges.h"
 
 #define SIDES_HELP                                                                                           \
@@ -32,6 +33,8 @@ struct side {
     struct kernel_names *names;
     int64_t runs[DIFF_RUNS_MAX]; /* newest first */
     uint32_t n_runs;
+    /* left out a run of the other side: before the next run; between two of its runs */
+    bool skips, skips_inside;
     struct occ_config_rows rows[DIFF_RUNS_MAX];
     struct side_range *ranges[DIFF_RUNS_MAX]; /* for each row; NULL: rows are not split */
     struct diff_row *compared[DIFF_RUNS_MAX]; /* for each row */
@@ -51,6 +54,7 @@ struct sides {
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
+    struct diff_portions portions; /* slices of the GPU time; none if replicates are runs */
 };
 void sides_free(struct sides *sides);
 

@@ -14,7 +14,6 @@ enum {
     NAME_BYTES = 40,
     PARTS_MAX = 2, /* likewise of groups of a scope in the sentence of a larger group */
 };
-#define SMALL_CHANGE 0.0005 /* rounds to 0.1 % */
 
 #define FIELD(key, unit, member) CLI_FIELD(key, key, unit, 0, struct diff_group_line, member, "")
 static const struct cli_column group_columns[] = {
@@ -153,6 +152,7 @@ const char *diff_group_word(enum diff_verdict verdict)
 const char *diff_headline(const struct diff_report *r)
 {
     bool has[DIFF_VERDICT_COUNT] = {false};
+    has[diff_gpu_time_verdict(r)] = r->gpu_time.is_known;
     for (size_t i = 0; i < r->levels.n; i++)
         if (diff_is_change(r->levels.groups[i].verdict) || r->levels.groups[i].scope == DIFF_SCOPE_TOTAL)
             has[r->levels.groups[i].verdict] = true;
@@ -166,7 +166,7 @@ const char *diff_headline(const struct diff_report *r)
 const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES])
 {
     static const char *const places[] = {
-        [DIFF_SCOPE_TOTAL] = "in total",
+        [DIFF_SCOPE_TOTAL] = "in all kernels",
         [DIFF_SCOPE_LAYER] = "in layer ",
         [DIFF_SCOPE_FAMILY] = "in family ",
         [DIFF_SCOPE_KERNEL] = "in kernel ",
@@ -249,7 +249,7 @@ const char *diff_group_text(const struct diff_report *r, const struct diff_group
 {
     const struct diff_group *g = line->group;
     char change[16], share[16];
-    bool is_small = g->verdict == DIFF_SAME && fabs(line->change) >= SMALL_CHANGE;
+    bool is_small = g->verdict == DIFF_SAME && fabs(line->change) >= SIDES_SMALL_CHANGE;
     (void)snprintf(text, DIFF_GROUP_BYTES, "%s%s", diff_change_text(line->change, change),
                    g->is_for_work ? " for the same work" : "");
     add_interval(text, DIFF_GROUP_BYTES, &g->ratio);

@@ -34,9 +34,16 @@ void diff_find_within(const struct diff *diff, struct diff_group_line *lines, si
 const struct diff_group_line *diff_next_group(const struct diff_report *report,
                                               const struct diff_group_line *lines,
                                               const struct diff_group_line *line);
+/* The verdict on the GPU time. */
+static inline enum diff_verdict diff_gpu_time_verdict(const struct diff_report *report)
+{
+    return diff_judge_gpu_time(&report->gpu_time.change, report->floor).verdict;
+}
+#define DIFF_GPU_TIME_PLACE "in GPU time"
 /* "FASTER" */
 const char *diff_group_word(enum diff_verdict verdict);
-/* "faster", "slower", "faster and slower", "the same" or "undecided", of all groups with a verdict. */
+/* "faster", "slower", "faster and slower", "the same" or "undecided", of the GPU time and all groups with a
+ * verdict. */
 const char *diff_headline(const struct diff_report *report);
 /* Formats "in layer Net/Linear". */
 enum { DIFF_PLACE_BYTES = 640, DIFF_GROUP_BYTES = 1536 };

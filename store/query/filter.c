@@ -121,6 +121,7 @@ void occ_filter_bind_runs(sqlite3_stmt *stmt, const struct occ_filter *filter)
         int64_t value;
     } numbers[] = {{":run", filter->run},
                    {":first_run", filter->first_run},
+                   {":last_run", filter->last_run},
                    {":since", filter->since_ns},
                    {":until", filter->until_ns}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)

@@ -18,8 +18,8 @@ cli/kernels: answer cli cli/analysis cli/history compare explain names occupancy
 cli/occq: cli cli/history support
 cli/occq/*: answer cli cli/agents cli/analysis cli/gate cli/history cli/kernels cli/rules cli/sides cli/trend compare config draw explain image import names occupancy store support
 cli/occtrace: answer cli config names store support
-cli/rules: cli cli/sides config store support
-cli/sides: cli cli/history cli/kernels compare explain names store support
+cli/rules: cli cli/sides compare config store support
+cli/sides: answer cli cli/history cli/kernels compare explain names store support
 cli/trend: cli cli/history compare draw store support
 cluster: cluster/ask cluster/otlp cluster/seen config occupancy schema store store/codec support
 cluster/ask: names occupancy schema store store/codec store/query support

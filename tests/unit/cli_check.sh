@@ -80,7 +80,7 @@ expect 0 "$occq" diff -d ci.db label:pr label:main # back: fewer registers
 has stdout 'as advised for A, fewer registers per thread: 160 -> 128 (and more changed); theoretical 25.0%, predicted time x0.93 (80% interval x0.63 to x1.22); reached: theoretical 50.0%, time -20.0% (better)'
 [ "$(grep -c advised stdout)" = 1 ] || fail 'diff: one kernel follows advice'
 expect 0 "$occq" diff -d ci.db label:main label:same
-has stdout 'SAME in total'
+has stdout 'SAME in all kernels'
 grep -qE '^rows|worse|better' stdout && fail 'diff: nothing changed'
 grep -q 'both sides' stderr && fail 'diff: no run is on both sides'
 expect 0 "$occq" diff -d ci.db run:1 'label:*'
@@ -88,7 +88,7 @@ has stderr 'occq diff: 1 run is on both sides'
 expect 0 "$occq" diff -d ci.db run:1,until:@1767225602 run:1,since:@1767225600
 grep -q 'both sides' stderr && fail 'diff: other launches of a run are on both sides'
 expect 0 "$occq" diff -d ci.db run:1 run:last
-has stdout 'SAME in total'
+has stdout 'SAME in all kernels'
 expect 0 "$occq" diff -d ci.db run:1,since:@1767225601,until:@1767225602 run:2,gpu:1 --json
 has stdout '"verdict": "same"'
 expect 3 "$occq" diff -d ci.db run:1,since:2027-01-01 run:2

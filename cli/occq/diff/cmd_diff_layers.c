@@ -18,10 +18,11 @@ static void print_prefix(const char *what, const char *prefix)
 
 static void print_total(const struct diff_report *r, const struct diff_group_line *groups)
 {
-    char text[DIFF_GROUP_BYTES];
+    char text[DIFF_GROUP_BYTES], place[DIFF_PLACE_BYTES];
+    diff_print_gpu_time(r);
     if (r->levels.n > 0)
-        cli_print("%s in total: %s\n", diff_group_word(groups[0].group->verdict),
-                  diff_group_text(r, groups, &groups[0], text));
+        cli_print("%s %s: %s\n", diff_group_word(groups[0].group->verdict),
+                  diff_group_place(&groups[0], place), diff_group_text(r, groups, &groups[0], text));
     diff_print_others(r, groups);
 }
 

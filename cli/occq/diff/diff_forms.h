@@ -40,6 +40,8 @@ int diff_check(struct diff_args *args, struct occ_error *err);
 void diff_print_json(const struct diff_report *report, const struct diff_line *lines);
 /* Prints the two sides, and how many runs or blocks the verdicts rest on. */
 void diff_print_heading(const struct diff_report *report);
+/* Prints the verdict on the GPU time; nothing if it is not known. */
+void diff_print_gpu_time(const struct diff_report *report);
 /* Prints the sentences about all other kernels and about kernels without a verdict. */
 void diff_print_others(const struct diff_report *report, const struct diff_group_line *groups);
 

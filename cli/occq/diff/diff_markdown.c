@@ -60,6 +60,9 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     char text[DIFF_GROUP_BYTES];
     if (!lines)
         return occ_no_memory(err);
+    if (sides_gpu_time_text(&r->gpu_time, r->floor, text)[0])
+        (void)fprintf(cli_out(), "- **%s** " DIFF_GPU_TIME_PLACE ": %s\n",
+                      diff_group_word(diff_gpu_time_verdict(r)), text);
     for (const struct diff_group_line *line = NULL; (line = diff_next_group(r, lines, line));) {
         (void)fprintf(cli_out(), "- **%s** in %s", diff_group_word(line->group->verdict), line->level);
         if (line->name[0]) {
@@ -78,7 +81,7 @@ int diff_print_markdown(const struct diff_report *r, const struct diff_line *lin
     struct diff_summary summary;
     char note[DIFF_NOTE_BYTES], kernels[DIFF_KERNELS_BYTES];
     diff_sum_up_runs(r->diff, r->floor, r->min_share, &summary);
-    (void)fprintf(cli_out(), "### GPU kernels: %s\n", diff_headline(r));
+    (void)fprintf(cli_out(), "### GPU: %s\n", diff_headline(r));
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         (void)fprintf(cli_out(), "\n%c: ", "AB"[side]);
         diff_markdown_code(cli_out(), r->side[side].title);

@@ -86,6 +86,19 @@ static void print_group(const struct diff_report *r, const struct diff_group_lin
     (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
 }
 
+void diff_print_gpu_time(const struct diff_report *r)
+{
+    enum diff_verdict verdict = diff_gpu_time_verdict(r);
+    char text[SIDES_GPU_TIME_BYTES], all[SIDES_GPU_TIME_BYTES + sizeof DIFF_GPU_TIME_PLACE + 2];
+    const char *word = diff_group_word(verdict);
+    if (!sides_gpu_time_text(&r->gpu_time, r->floor, text)[0])
+        return;
+    (void)snprintf(all, sizeof all, DIFF_GPU_TIME_PLACE ": %s", text);
+    print_verdict(verdict, word);
+    (void)fputc(' ', cli_out());
+    (void)cli_print_wrapped(cli_out(), all, (int)strlen(word) + 1, INDENT);
+}
+
 void diff_print_others(const struct diff_report *r, const struct diff_group_line *groups)
 {
     char text[DIFF_GROUP_BYTES];
@@ -101,11 +114,12 @@ static int print_groups(const struct diff_report *r, struct occ_error *err)
     size_t printed = 0;
     if (!lines)
         return occ_no_memory(err);
+    diff_print_gpu_time(r);
     for (const struct diff_group_line *line = NULL;
          printed < r->shown && (line = diff_next_group(r, lines, line)); printed++)
         print_group(r, lines, line);
     diff_print_others(r, lines);
-    (void)fputs(r->levels.n > 0 ? "\n" : "", cli_out());
+    (void)fputs(r->levels.n > 0 || r->gpu_time.is_known ? "\n" : "", cli_out());
     return 0;
 }
 

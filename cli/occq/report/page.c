@@ -195,6 +195,9 @@ static void put_verdicts(FILE *out, const struct report *r)
     char place[DIFF_PLACE_BYTES], text[DIFF_GROUP_BYTES];
     size_t shown = 0;
     (void)fputs("<ul>\n", out);
+    if (sides_gpu_time_text(&diff->gpu_time, diff->floor, text)[0])
+        html_put(out, "<li><strong>@</strong> " DIFF_GPU_TIME_PLACE ": @</li>\n",
+                 diff_group_word(diff_gpu_time_verdict(diff)), text);
     for (const struct diff_group_line *line = NULL;
          shown < diff->shown && (line = diff_next_group(diff, r->diff_groups, line)); shown++)
         html_put(out, "<li><strong>@</strong> <bdi>@: @</bdi></li>\n", diff_group_word(line->group->verdict),

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""The GPU time of two sides, with idle time: the first verdict of occq diff.
+
+    cli_gpu_time.py OCCQ
+
+Each history has programs of six kernels in steps, whose kernels, waits and pauses the test chooses.
+"""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+OCCQ = sys.argv[1]
+GPU = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
+KERNELS = {f"kernel_{name}(float*)": us for name, us in zip("abcdef", (100, 80, 60, 50, 40, 30))}
+failed = False
+
+
+def fail(*words):
+    global failed
+    failed = True
+    print("FAILED:", *words)
+
+
+def record(path, seed, steps=40, wait_us=2.0, pause_us=0, slower=None, configs=1):
+    """steps steps; before a kernel the GPU waits wait_us; one pause of pause_us is in the middle. Kernels take slower[name] times as
+    long; each has `configs` launch configurations in turn."""
+    noise, events, ts, n = random.Random(seed), [], 1767225600000000.0 + seed * 1e7, 0
+    for step in range(steps):
+        ts += pause_us if step == steps // 2 else 0
+        for name, us in KERNELS.items():
+            us *= (slower or {}).get(name, 1) * noise.gauss(1, 0.01)
+            ts += wait_us * noise.gauss(1, 0.01)
+            events.append({
+                "ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": round(ts, 3), "dur": round(us, 3),
+                "args": {"device": 0, "context": 1, "stream": 7, "correlation": n, "registers per thread": 32, "shared memory": 0,
+                         "grid": [1080 + step % configs, 1, 1], "block": [128, 1, 1]}})
+            ts, n = ts + us, n + 1
+    with open(path, "w") as file:
+        json.dump({"deviceProperties": [GPU], "traceEvents": events}, file)
+
+
+def occq(*words, status=0):
+    ran = subprocess.run([OCCQ, *words], capture_output=True, text=True, env=dict(os.environ, COLUMNS="80"))
+    if ran.returncode != status:
+        fail(" ".join(words), "ends with", ran.returncode, "instead of", status, ran.stdout, ran.stderr)
+    return ran.stdout
+
+
+def has(text, *wanted):
+    flat = " ".join(text.split())
+    for words in wanted:
+        if words not in flat:
+            fail("no", repr(words), "in", text)
+
+
+def side(label, runs, **how):
+    for run in range(runs):
+        path = f"{label}{run}.json"
+        record(path, seed=len(os.listdir()), **how)
+        occq("import", "-d", "h.db", "--label", label, path)
+
+
+def gpu_time(a, b):
+    return json.loads(occq("diff", "-d", "h.db", a, b, "--json"))["gpu_time"]
+
+
+def check_runs():
+    """Three runs a side: the same kernels, and twice the GPU time."""
+    side("old", 3)
+    side("same", 3)
+    side("pause", 3, pause_us=15000)
+    side("more", 3, steps=60)
+    text = occq("diff", "-d", "h.db", "label:old", "label:pause")
+    verdicts = text.split("\n\n")[1]
+    if not verdicts.startswith("SLOWER in GPU time: +10"):
+        fail("the first verdict is not on the GPU time:", text)
+    has(text, "for the same work (95 %: +1", "ms a run; busy 9", "% -> 4", "grew most: longer pauses", "SAME in all kernels")
+    time = gpu_time("label:old", "label:pause")
+    if (time["verdict"], time["replicates"], time["changed_most"]["part"]) != ("worse", "runs", "pause"):
+        fail(time)
+    if abs(time["same_work_s_b"] - time["same_work_s_a"] - 0.015) > 0.0005 or not time["b"]["busy_ratio"] < 0.55 < time["a"]["busy_ratio"]:
+        fail(time)
+    has(occq("diff", "-d", "h.db", "label:pause", "label:old"), "FASTER in GPU time: -", "shrank most: longer pauses")
+    has(occq("diff", "-d", "h.db", "label:old", "label:same"), "SAME in GPU time")
+    has(occq("diff", "-d", "h.db", "label:old", "label:more"), "SAME in GPU time")  # 1.5 times the work
+    has(occq("diff", "-d", "h.db", "label:old", "label:pause", "--markdown"), "### GPU: slower", "- **SLOWER** in GPU time: +")
+    occq("report", "-d", "h.db", "--diff", "label:old", "label:pause", "-o", "r.html")
+    with open("r.html") as file:
+        has(file.read(), "<strong>SLOWER</strong> in GPU time: +", '"gpu_time":')
+    # sides without GPU time: chosen kernels
+    time = json.loads(occq("diff", "-d", "h.db", "label:old", "label:pause", "--kernel", "kernel_a", "--json"))["gpu_time"]
+    if time is not None:
+        fail("the GPU time of a kernel:", time)
+    # the newest runs but those of B
+    if gpu_time("label:old,last:3", "label:pause")["verdict"] != "worse" or gpu_time("last:3", "label:more")["verdict"] != "better":
+        fail("last:3")
+
+
+def check_one_run():
+    """One run a side: slices decide; one pause does not."""
+    side("one", 1)
+    side("again", 1)
+    side("waits", 1, wait_us=20.0)
+    side("stops", 1, pause_us=15000)
+    has(occq("diff", "-d", "h.db", "label:one", "label:again"), "SAME in GPU time")
+    has(occq("diff", "-d", "h.db", "label:one", "label:waits"), "SLOWER in GPU time: +", "within these runs",
+        "grew most: waiting for launches", "SAME in all kernels")
+    has(occq("diff", "-d", "h.db", "label:one", "label:stops"), "UNDECIDED in GPU time: +10", "grew most: longer pauses")
+
+
+with tempfile.TemporaryDirectory() as place:
+    os.chdir(place)
+    check_runs()
+    check_one_run()
+sys.exit(failed)
