@@ -17,6 +17,7 @@ import tarfile
 import tempfile
 
 EM_AARCH64 = 183  # elf.h
+NOT_CROSS_BUILT = "/libexec/occtrace/gpu/runtime"  # of a bundle: nvcc makes it for the building machine only
 PROGRAM = re.compile(r"(^|/)bin/[^/]+$")
 GUEST = re.compile(r"/libocctrace(-preload|-exact|-nvtx)?\.so$")
 # names of the one architecture in the other's words
@@ -98,7 +99,7 @@ class Package:
         def line(entry, content):
             link = translated(entry.linkname)
             return entry.type, oct(entry.mode), entry.uname, entry.gname, link, is_code(content)
-        return {translated(name): line(*file) for name, file in self.files.items()}
+        return {translated(name): line(*file) for name, file in self.files.items() if not name.endswith(NOT_CROSS_BUILT)}
 
     def texts(self):
         """The contents of files without machine code."""
