@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "store/store.h"
@@ -263,12 +264,98 @@ static void test_chosen_in_its_transaction(void **state)
     assert_int_equal(takeover.rc, OCC_E_BUSY);
 }
 
+#define SECRETS 60
+#define SECRET  "token-of-ann"
+
+struct secrets {
+    int64_t runs[SECRETS];
+    size_t n;
+};
+
+static int choose_secrets(void *context, struct occ_store *store, const int64_t **ret_runs, size_t *ret_n,
+                          struct occ_error *err)
+{
+    struct secrets *s = context;
+    (void)store;
+    (void)err;
+    *ret_runs = s->runs;
+    *ret_n = s->n;
+    return 0;
+}
+
+/* A run whose row grows and shrinks, as the daemon learns more of the program, with texts in other tables. */
+static void put_secrets(struct world *w, struct secrets *secrets)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    for (int round = 0; round < 6; round++)
+        for (size_t i = 0; i < SECRETS; i++) {
+            char line[256], reason[64];
+            uint32_t range = 0;
+            (void)snprintf(line, sizeof line, SECRET " %.*s", (round * 37 + (int)i) % 200,
+                           "------------------------------------------------------------------------------"
+                           "------------------------------------------------------------------------------"
+                           "--------------------------------------------");
+            (void)snprintf(reason, sizeof reason, SECRET " %zu", i);
+            const struct occ_run run = {.uuid = {0xee, (uint8_t)i},
+                                        .start_ns = START_NS,
+                                        .end_ns = round == 5 ? START_NS + 1 : 0,
+                                        .cmdline = line,
+                                        .label = round % 2 ? SECRET : NULL,
+                                        .level = "trace",
+                                        .level_reason = round > 2 ? reason : NULL};
+            const struct occ_period period = {START_NS + round, round == 5 ? START_NS + 9 : 0, "nothing",
+                                              reason};
+            check(occ_store_put_run(w->store, &run, &secrets->runs[i], &err), &err);
+            check(occ_store_put_period(w->store, secrets->runs[i], &period, &err), &err);
+            check(occ_store_put_range(w->store, secrets->runs[i], reason, NULL, &range, &err), &err);
+            check(occ_store_commit(w->store, &err), &err);
+        }
+    secrets->n = SECRETS;
+}
+
+static size_t count_in(const char *path, const char *text)
+{
+    size_t found = 0, length = strlen(text), n = 0;
+    FILE *file = fopen(path, "rb");
+    char *bytes = malloc((size_t)64 << 20);
+    assert_non_null(bytes);
+    if (file) {
+        n = fread(bytes, 1, (size_t)64 << 20, file);
+        assert_int_equal(fclose(file), 0);
+    }
+    for (char *at = bytes; n >= length && (at = memmem(at, (size_t)(bytes + n - at), text, length)); at++)
+        found++;
+    free(bytes);
+    return found;
+}
+
+/* Deleted rows are no part of the file either, while the daemon has it open. */
+static void test_texts_leave_the_file(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct secrets secrets = {.n = 0};
+    char log[80];
+    put_secrets(w, &secrets);
+    (void)snprintf(log, sizeof log, "%s-wal", w->path);
+    assert_true(count_in(w->path, SECRET) + count_in(log, SECRET) > SECRETS);
+    struct occ_store *own = NULL;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    check(occ_store_open(w->path, &options, &own, &err), &err);
+    const struct occ_run_chooser chooser = {choose_secrets, &secrets};
+    check(occ_store_remove_runs(own, &chooser, START_NS, &err), &err);
+    occ_store_close(own);
+    assert_int_equal(count_in(w->path, SECRET), 0);
+    assert_int_equal(count_in(log, SECRET), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_beside_a_writer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_keys_go_when_the_warehouse_has_no_rows, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_run_that_is_removed_late_has_a_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_texts_leave_the_file, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_locked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_number_is_not_given_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_chosen_in_its_transaction, set_up, tear_down),
