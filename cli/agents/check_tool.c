@@ -28,7 +28,10 @@ static int put_result(struct agent_document *document, const struct rule_result 
     occ_json_string(&row.json, NULL, rule_state_word(result->state));
     occ_json_unsigned(&row.json, NULL, result->judged);
     occ_json_unsigned(&row.json, NULL, result->n_findings);
-    agent_quote(&row.json, NULL, result->n_findings > 0 ? result->findings[0].text : result->reason);
+    agent_quote(&row.json, NULL,
+                result->n_findings > 0                                  ? result->findings[0].text
+                : result->state == RULE_UNDECIDED && result->n_open > 0 ? result->open[0].text
+                                                                        : result->reason);
     return agent_row_close(&row, document, err);
 }
 
@@ -66,8 +69,8 @@ static int put(struct agent_document *document, const struct judgement *judgemen
     occ_json_close(json);
     occ_json_string(
         json, "definitions",
-        "judged: launch configurations or pairs of kernels; broken: their number that breaks the rule; "
-        "quoted_worst: the one with most time, or the reason of the state");
+        "judged: launch configurations or kernels; broken: their number that breaks the rule; "
+        "quoted_worst: the one with most time, the largest undecided change, or the reason of the state");
     return put_results(document, judgement, err);
 }
 
@@ -77,6 +80,7 @@ int agent_check(const struct agent_question *question, struct agent_document *do
     _cleanup_(sides_free) struct sides sides = {0};
     _cleanup_(rules_free) struct rules rules = {0};
     _cleanup_(judgement_free) struct judgement judgement = {.file = RULES_OF_CALL};
+    _cleanup_(sides_gpu_time_free) struct sides_gpu_time gpu_time = {.is_known = false};
     if (load_rules(question, &rules, err) != 0)
         return err->code;
     int status =
@@ -85,9 +89,13 @@ int agent_check(const struct agent_question *question, struct agent_document *do
         status = rules_choose_kernels(&rules, RULES_OF_CALL, sides.side[DIFF_B].store, err);
     if (status != 0)
         return status;
+    status = sides_gpu_time_ask(&sides, &gpu_time, err);
+    if (status != 0)
+        return status;
     const struct judge_terms terms = {
         .diff = &sides.diff,
         .rules = &rules,
+        .gpu_time = &gpu_time,
         .no_baseline = args->baseline
                            ? diff_incomparable(&sides.side[DIFF_A].facts, &sides.side[DIFF_B].facts)
                            : "there is no baseline",

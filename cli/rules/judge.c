@@ -1,5 +1,5 @@
 /* Rules applied to a comparison; see judge.h. One thread. */
-#include "judge.h"
+#include "judge_measured.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 OCC_WORDS(rule_state_word, enum rule_state, RULE_STATES)
 
-static bool is_allowed(const struct judge_terms *terms, const struct rule *rule, int64_t kernel)
+bool judge_allows(const struct judge_terms *terms, const struct rule *rule, int64_t kernel)
 {
     for (size_t i = 0; i < terms->rules->n; i++) {
         const struct rule *allow = &terms->rules->all[i];
@@ -23,6 +23,14 @@ static bool is_allowed(const struct judge_terms *terms, const struct rule *rule,
     return false;
 }
 
+void judgement_set_text(struct finding *finding, const char *short_name, const char *text)
+{
+    (void)snprintf(finding->text, sizeof finding->text, "%.150s: %s", short_name, text);
+    occ_text_sanitise(finding->text);
+    for (char *at = finding->text; (at = strstr(at, "##[")); at++) /* GitHub runs it anywhere in a line */
+        at[2] = '(';
+}
+
 int judgement_add_finding(struct rule_result *result, const struct finding *finding, const char *short_name,
                           const char *text, struct occ_error *err)
 {
@@ -31,21 +39,16 @@ int judgement_add_finding(struct rule_result *result, const struct finding *find
         return occ_no_memory(err);
     struct finding *added = &result->findings[result->n_findings++];
     *added = *finding;
-    (void)snprintf(added->text, sizeof added->text, "%.150s: %s", short_name, text);
-    occ_text_sanitise(added->text);
-    for (char *at = added->text; (at = strstr(at, "##[")); at++) /* GitHub runs it anywhere in a line */
-        at[2] = '(';
+    judgement_set_text(added, short_name, text);
     return 0;
 }
 
-/* Adds a finding with `text`, the description of the fault. A finding with an exception is only counted. */
-static int add_finding(const struct judge_terms *terms, struct rule_result *result,
-                       const struct occ_config_row *row, double share, const char *text,
-                       struct occ_error *err)
+int judge_add_kernel(const struct judge_terms *terms, struct rule_result *result,
+                     const struct occ_config_row *row, double share, const char *text, struct occ_error *err)
 {
     const struct finding finding = {
         .share = share, .kernel = row->kernel.demangled, .kernel_id = row->kernel.id};
-    if (is_allowed(terms, result->rule, row->kernel.id)) {
+    if (judge_allows(terms, result->rule, row->kernel.id)) {
         result->allowed++;
         return 0;
     }
@@ -88,7 +91,7 @@ static int judge_condition(const struct judge_terms *terms, struct rule_result *
                    rule_number_word(condition->number), number_text(condition, number, found),
                    condition->text, baseline, diff_product(row->launch.grid),
                    diff_product(row->launch.block));
-    return add_finding(terms, result, row, share, text, err);
+    return judge_add_kernel(terms, result, row, share, text, err);
 }
 
 static bool needs_baseline(const struct rule *rule)
@@ -136,62 +139,6 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
     return status;
 }
 
-/* ---- measured ---- */
-
-#define FLOOR 0.05
-
-/* The factor of the work in the rule's metric. An occupancy does not depend on the work. */
-static double work_factor_of(const struct rule *rule, const struct diff_pair *pair)
-{
-    return rule->metric == DIFF_METRIC_ACHIEVED ? 1 : pair->work_factor;
-}
-
-static int judge_pair(const struct judge_terms *terms, struct rule_result *result,
-                      const struct diff_pair *pair, struct occ_error *err)
-{
-    static const char *const metrics[] = {DIFF_METRICS(OCC_WORD)};
-    const struct rule *rule = result->rule;
-    const struct diff_ratio *ratio = &pair->ratio[rule->metric];
-    bool needs_floor = isnan(rule->floor) && terms->one_run;
-    double floor = isnan(rule->floor) ? FLOOR : rule->floor;
-    enum diff_verdict verdict = needs_floor
-                                    ? DIFF_UNDECIDED
-                                    : diff_verdict_of(terms->diff, pair, rule->metric, floor, rule->min_time);
-    double factor = work_factor_of(rule, pair);
-    char text[160];
-    result->undecided += verdict == DIFF_UNDECIDED ? 1 : 0;
-    result->judged += verdict == DIFF_UNDECIDED ? 0 : 1;
-    result->of_other_work += verdict == DIFF_UNDECIDED && isnan(factor) ? 1 : 0;
-    if (verdict != DIFF_WORSE)
-        return 0;
-    (void)snprintf(text, sizeof text, "%s %s %+.1f%% (95 %%: %+.1f%% to %+.1f%%)", metrics[rule->metric],
-                   fabs(factor - 1) > 0 ? "for the same work" : "of a launch", 100 * (ratio->ratio - 1),
-                   100 * (ratio->low - 1), 100 * (ratio->high - 1));
-    if (pair->configs[DIFF_B] == 1) /* the number is the difference between rows of one kernel */
-        occ_text_append(text, sizeof text, "", ", configuration %" PRId64, pair->main_item[DIFF_B]->row->id);
-    return add_finding(terms, result, diff_config_row(pair->main_item[DIFF_B]), diff_share(terms->diff, pair),
-                       text, err);
-}
-
-static int judge_measured(const struct judge_terms *terms, struct rule_result *result, size_t *ret_matched,
-                          struct occ_error *err)
-{
-    int status = 0;
-    for (uint32_t i = 0; i < terms->diff->n_pairs && status == 0; i++) {
-        const struct diff_pair *pair = &terms->diff->pairs[i];
-        const struct diff_item *item = pair->main_item[DIFF_B];
-        if (!item || !rule_matches(result->rule, diff_config_row(item)->kernel.id) ||
-            diff_share(terms->diff, pair) < result->rule->min_time)
-            continue;
-        ++*ret_matched;
-        if (pair->level == DIFF_ONE_SIDE)
-            result->without_baseline++;
-        else
-            status = judge_pair(terms, result, pair, err);
-    }
-    return status;
-}
-
 /* ---- rules ---- */
 
 int finding_by_share(const void *left, const void *right)
@@ -231,6 +178,8 @@ static int judge_rule(const struct judge_terms *terms, struct rule_result *resul
         (void)snprintf(result->reason, sizeof result->reason, "%s", terms->no_baseline);
         return 0;
     }
+    if (result->rule->class == RULE_MEASURED && result->rule->metric == RULE_METRIC_GPU_TIME)
+        return judge_gpu_time(terms, result, err);
     int status = result->rule->class == RULE_CONFIG ? judge_config(terms, result, &matched, err)
                                                     : judge_measured(terms, result, &matched, err);
     conclude(result, matched, terms->one_run);

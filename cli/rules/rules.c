@@ -156,7 +156,7 @@ static int find_key(enum rule_class class, const char *name, size_t *ret_key, st
 static int set_key(struct rule *rule, size_t key, const char *text, struct occ_error *err)
 {
     static const char *const booleans[] = {"false", "true", NULL};
-    static const char *const metrics[] = {DIFF_METRICS(OCC_WORD) NULL};
+    static const char *const metrics[] = {RULE_METRICS(OCC_WORD) NULL};
     size_t index = 0;
     int status = 0;
     switch (key) {
@@ -172,7 +172,7 @@ static int set_key(struct rule *rule, size_t key, const char *text, struct occ_e
         return status;
     case KEY_METRIC:
         status = parse_word(text, metrics, &index, err);
-        rule->metric = (enum diff_metric)index;
+        rule->metric = (enum rule_metric)index;
         return status;
     case KEY_FLOOR:
         return parse_ratio(text, &rule->floor, err);
@@ -210,9 +210,14 @@ static int read_key(struct occ_yaml *yaml, struct rule *rule, uint64_t *given, s
                : occ_yaml_fail(yaml, err, "%s: %s", keys[key].name, why.message);
 }
 
-/* Checks that a rule has its required keys. */
-static int check_rule(const struct occ_yaml *yaml, const struct rule *rule, struct occ_error *err)
+/* Checks that a rule has its required keys, and no key that its metric excludes. `given`: as in read_key().
+ */
+static int check_rule(const struct occ_yaml *yaml, const struct rule *rule, uint64_t given,
+                      struct occ_error *err)
 {
+    bool chooses = (given & (UINT64_C(1) << KEY_KERNEL | UINT64_C(1) << KEY_MIN_TIME)) != 0;
+    if (rule->metric == RULE_METRIC_GPU_TIME && chooses)
+        return occ_yaml_fail(yaml, err, "metric: gpu_time is about all kernels: no kernel:, no min_time:");
     const char *missing = !rule->name[0]                                          ? "rule"
                           : rule->class == RULE_CONFIG && rule->n_conditions == 0 ? "a condition"
                           : rule->class == RULE_ALLOW && !rule->reason[0]         ? "reason"
@@ -241,7 +246,7 @@ static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules 
     while (status == 0 && (status = occ_yaml_next(yaml, err)) == 0 &&
            yaml->event.type != YAML_MAPPING_END_EVENT)
         status = read_key(yaml, rule, &given, err);
-    return status == 0 ? check_rule(yaml, rule, err) : status;
+    return status == 0 ? check_rule(yaml, rule, given, err) : status;
 }
 
 /* Reads a class's key, such as "config:", and its list. */

@@ -35,6 +35,11 @@ const char *rule_number_word(enum rule_number number);
 #define RULE_CLASS_ENUMERATOR(name, word) RULE_##name,
 enum rule_class { RULE_CLASSES(RULE_CLASS_ENUMERATOR) RULE_CLASS_COUNT };
 
+/* Metrics of measured rules: those of a comparison's rows, and the GPU time. */
+#define RULE_METRICS(X)                    DIFF_METRICS(X) X(GPU_TIME, "gpu_time")
+#define RULE_METRIC_ENUMERATOR(name, word) RULE_METRIC_##name,
+enum rule_metric { RULE_METRICS(RULE_METRIC_ENUMERATOR) RULE_METRIC_COUNT };
+
 /* "theoretical: >= 25%" */
 struct rule_condition {
     enum rule_number number;
@@ -55,7 +60,7 @@ struct rule {
     bool optional;          /* true: may match no kernel */
     struct rule_condition conditions[RULE_CONDITIONS]; /* config */
     size_t n_conditions;
-    enum diff_metric metric;      /* measured */
+    enum rule_metric metric;      /* measured */
     double floor;                 /* measured; NaN: default */
     char reason[RULE_TEXT_BYTES]; /* allow */
     int64_t until_ns;             /* allow: last valid time; 0: never set */

@@ -28,13 +28,16 @@ void sides_gpu_time_free(struct sides_gpu_time *time);
 enum { SIDES_GPU_TIME_BYTES = 512 };
 const char *sides_gpu_time_text(const struct sides_gpu_time *time, double floor,
                                 char text[SIDES_GPU_TIME_BYTES]);
-/* Writes the object "gpu_time", with both sides, into the open object; null: not known. */
-void sides_gpu_time_json(struct occ_json *json, const struct sides_gpu_time *time, double floor);
+/* Writes the object `key`, with both sides, into the open object; null: not known. */
+void sides_gpu_time_json(struct occ_json *json, const char *key, const struct sides_gpu_time *time,
+                         double floor);
 
-/* The part of the GPU time that changed most in the direction of the whole. */
+/* The part of the GPU time that shrank most, if the whole shrank by SIDES_GPU_PART_MIN; else the part that
+ * grew most. */
 struct sides_gpu_part {
     const char *word, *text;    /* NULL: no part changed by SIDES_GPU_PART_MIN of A's GPU time */
     double seconds[DIFF_SIDES]; /* for the work of a run of A */
+    bool shrank, is_lost;       /* is_lost: time in kernels with empty warp slots, by cause */
 };
 #define SIDES_GPU_PART_MIN 0.01
 struct sides_gpu_part sides_gpu_time_part(const struct sides_gpu_time *time);

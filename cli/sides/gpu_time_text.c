@@ -1,6 +1,7 @@
 /* The GPU time of two sides in words and as JSON; see gpu_time.h. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gpu_time.h"
 #include "support/text.h"
@@ -38,9 +39,12 @@ static struct sides_gpu_part part_of(const struct sides_gpu_time *time, unsigned
     static const char *const words[] = {TIMES(WORD)};
     static const char *const texts[] = {TIMES(TEXT)};
     bool is_time = part < TIME_COUNT;
-    struct sides_gpu_part p = {is_time ? words[part] : occ_part_word(part - TIME_COUNT),
-                               is_time ? texts[part] : occ_part_text(part - TIME_COUNT, 1),
-                               {0, 0}};
+    struct sides_gpu_part p = {.word = is_time ? words[part] : occ_part_word(part - TIME_COUNT),
+                               .text = is_time ? texts[part] : occ_part_text(part - TIME_COUNT, 1),
+                               .is_lost = !is_time};
+    bool has_losses = time->overview[DIFF_A].lost > 0 || time->overview[DIFF_B].lost > 0;
+    if (has_losses && strcmp(p.word, "pause") == 0)
+        p.text = "pauses or lost launches";
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         const struct occ_gpu_time *t = &time->overview[side].time;
 #define SHARE(word, text, member) t->member,
@@ -52,16 +56,17 @@ static struct sides_gpu_part part_of(const struct sides_gpu_time *time, unsigned
 
 struct sides_gpu_part sides_gpu_time_part(const struct sides_gpu_time *time)
 {
-    double sign = time->change.change < 0 ? -1 : 1;
+    bool shrank = time->change.change <= -SIDES_GPU_PART_MIN;
     double most = SIDES_GPU_PART_MIN * sides_gpu_time_seconds(time, DIFF_A);
-    struct sides_gpu_part ret = {NULL, NULL, {NAN, NAN}};
+    struct sides_gpu_part ret = {.word = NULL};
     for (unsigned i = 0; i < TIME_COUNT + OCC_PART_COUNT && !isnan(time->work); i++) {
         struct sides_gpu_part part = part_of(time, i);
-        double change = sign * (part.seconds[DIFF_B] - part.seconds[DIFF_A]);
+        double grew = part.seconds[DIFF_B] - part.seconds[DIFF_A], change = shrank ? -grew : grew;
         if (!(change >= most))
             continue;
         most = change;
         ret = part;
+        ret.shrank = shrank;
     }
     return ret;
 }
@@ -116,8 +121,8 @@ const char *sides_gpu_time_text(const struct sides_gpu_time *time, double floor,
                     time->runs[DIFF_A] > 1 || time->runs[DIFF_B] > 1 ? " a run" : "",
                     100 * busy_of(time, DIFF_A), 100 * busy_of(time, DIFF_B));
     if (part.text) {
-        occ_text_append(text, SIDES_GPU_TIME_BYTES, "", "; %s most: %s",
-                        time->change.change < 0 ? "shrank" : "grew", part.text);
+        occ_text_append(text, SIDES_GPU_TIME_BYTES, "", "; %s most: %s%s", part.shrank ? "shrank" : "grew",
+                        part.is_lost ? "kernels, " : "", part.text);
         add_seconds(" ", part.seconds, text);
     }
     return text;
@@ -140,14 +145,15 @@ static void put_part(struct occ_json *json, const struct sides_gpu_time *time)
     occ_json_close(json);
 }
 
-void sides_gpu_time_json(struct occ_json *json, const struct sides_gpu_time *time, double floor)
+void sides_gpu_time_json(struct occ_json *json, const char *key, const struct sides_gpu_time *time,
+                         double floor)
 {
     struct diff_gpu_time_verdict v = diff_judge_gpu_time(&time->change, floor);
     if (!time->is_known) {
-        occ_json_null(json, "gpu_time");
+        occ_json_null(json, key);
         return;
     }
-    occ_json_object(json, "gpu_time", false);
+    occ_json_object(json, key, false);
     occ_json_string(json, "verdict", diff_verdict_word(v.verdict));
     occ_json_real(json, "change_ratio", v.ratio.ratio - 1);
     occ_json_real(json, "change_low_ci95_ratio", v.ratio.low - 1);

@@ -243,7 +243,7 @@ void diff_json(struct occ_json *json, const struct diff_report *r, const struct 
                     r->diff->by_runs      ? "runs"
                     : r->diff->by_minutes ? "minutes"
                                           : "blocks");
-    sides_gpu_time_json(json, &r->gpu_time, r->floor);
+    sides_gpu_time_json(json, "gpu_time", &r->gpu_time, r->floor);
     row_json(json, "summary", summary_columns, &summary);
     row_json(json, "summary_per_run", summary_columns, &per_run);
     if (groups)

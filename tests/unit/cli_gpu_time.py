@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The GPU time of two sides, with idle time: the first verdict of occq diff.
+"""The GPU time of two sides, with idle time: the first verdict of occq diff, and a rule of occq check.
 
     cli_gpu_time.py OCCQ
 
@@ -8,6 +8,7 @@ Each history has programs of six kernels in steps, whose kernels, waits and paus
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,10 @@ import tempfile
 OCCQ = sys.argv[1]
 GPU = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
 KERNELS = {f"kernel_{name}(float*)": us for name, us in zip("abcdef", (100, 80, 60, 50, 40, 30))}
+RULES = """measured:
+  - {rule: no slower kernel, metric: time, floor: 5%}
+  - {rule: no more GPU time, metric: gpu_time, floor: 5%}
+"""
 failed = False
 
 
@@ -111,8 +116,68 @@ def check_one_run():
     has(occq("diff", "-d", "h.db", "label:one", "label:stops"), "UNDECIDED in GPU time: +10", "grew most: longer pauses")
 
 
+def check_rules():
+    with open("rules.yaml", "w") as file:
+        file.write(RULES)
+    baseline = ("check", "-d", "h.db", "--baseline")
+    ruled = ("check", "-d", "h.db", "--rules", "rules.yaml", "--baseline")
+    for words in (baseline, ruled):
+        text = occq(*words, "label:old", "label:pause", status=4)
+        has(text, "fails no more GPU time: 1 judged, 1 fail - GPU time: +10", "holds no slower kernel: 6 judged",
+            "grew most: longer pauses")
+        text = occq(*words, "label:old", "label:same")
+        has(text, "holds no more GPU time: 1 judged", "| GPU time: ", "for the same work", "busy 9")
+        if re.search("grew most|largest loss", text):
+            fail("rules hold:", text)
+        occq(*words, "label:one", "label:waits", status=4)
+        has(occq(*words, "label:one", "label:stops"), "undecided no more GPU time: 0 judged, 1 undecided; too much spread",
+            "- undecided: GPU time: +10", "holds no slower kernel: 6 judged")
+        occq(*words, "label:one", "label:stops", "--strict", status=3)
+    document = json.loads(occq(*ruled, "label:old", "label:pause", "--json", status=4))
+    rule = document["rules"][1]
+    if rule["broken"][0]["kernel"] is not None or not rule["broken"][0]["text"].startswith("GPU time: +10"):
+        fail(rule)
+    if document["gpu_time_change"]["verdict"] != "worse":
+        fail(document)
+    # an exception for the rule, and none for a kernel
+    with open("allowed.yaml", "w") as file:
+        file.write(RULES + "allow:\n  - {rule: no more GPU time, reason: r, until: 2100-01-01}\n")
+    has(occq("check", "-d", "h.db", "--rules", "allowed.yaml", "--baseline", "label:old", "label:pause"),
+        "holds no more GPU time: 1 judged, 1 allowed")
+    with open("kernel.yaml", "w") as file:
+        file.write("measured:\n  - {rule: r, metric: gpu_time, kernel: kernel_a}\n")
+    occq("check", "-d", "h.db", "--rules", "kernel.yaml", "--baseline", "label:old", "label:pause", status=2)
+
+
+def check_groups():
+    """The verdicts of diff: a kernel with too few launches of each configuration is slower."""
+    few = {"configs": 5, "steps": 60}
+    slower = {"kernel_c(float*)": 1.2}
+    side("base", 1, **few)
+    side("slower", 1, slower=slower, **few)
+    side("little", 1, steps=2)
+    side("little_slower", 1, steps=2, slower={"kernel_c(float*)": 3})
+    has(occq("diff", "-d", "h.db", "label:base", "label:slower"), "SLOWER in family kernel_c")
+    text = occq("check", "-d", "h.db", "--baseline", "label:base", "label:slower", status=4)
+    has(text, "fails no slower kernel: 6 judged, 1 fail - kernel_c: time of a launch +2")
+    if text.count("- kernel_c") != 1:
+        fail("one finding for a kernel:", text)
+    with open("allow_c.yaml", "w") as file:
+        file.write("measured:\n  - {rule: no slower kernel, floor: 5%}\nallow:\n"
+                   "  - {rule: no slower kernel, kernel: kernel_c, reason: r, until: 2100-01-01}\n")
+    has(occq("check", "-d", "h.db", "--rules", "allow_c.yaml", "--baseline", "label:base", "label:slower"),
+        "holds no slower kernel: 6 judged, 1 allowed")
+    text = occq("check", "-d", "h.db", "--baseline", "label:little", "label:little_slower", status=3)
+    has(text, "undecided no slower kernel: 0 judged, 6 undecided;", "- undecided: kernel_c: time of a launch +200.8%",
+        "- undecided: kernel_a: time of a launch ", "% of the time")
+    if text.count("- undecided: kernel_") != 3:
+        fail("three undecided changes:", text)
+
+
 with tempfile.TemporaryDirectory() as place:
     os.chdir(place)
     check_runs()
     check_one_run()
+    check_rules()
+    check_groups()
 sys.exit(failed)

@@ -1,4 +1,7 @@
 /* occq check: checks a run against rules, for CI. One thread. */
+#include <math.h>
+
+#include "check_verdict.h"
 #include "cli/usage.h"
 #include "judge_print.h"
 #include "outcome.h"
@@ -13,19 +16,25 @@ struct check_args {
 
 /* ---- output ---- */
 
-static int print_all(const struct check_args *args, const struct judgement *judgement,
-                     const struct sides *sides, struct occ_error *err)
+/* Returns the floor of the first rule about the GPU time, else the default. */
+static double floor_of(const struct rules *rules)
 {
-    _cleanup_(check_verdict_free) struct check_verdict verdict = {.is_known = {false}};
-    bool fails = judgement->count[RULE_FAILS] > 0;
-    if ((fails || args->json) && check_verdict_ask(sides, &verdict, err) != 0)
-        return err->code;
+    for (size_t i = 0; i < rules->n; i++)
+        if (rules->all[i].metric == RULE_METRIC_GPU_TIME && !isnan(rules->all[i].floor))
+            return rules->all[i].floor;
+    return DIFF_FLOOR;
+}
+
+static int print_all(const struct check_args *args, const struct judge_terms *terms,
+                     const struct judgement *judgement, const char *title, struct occ_error *err)
+{
+    double floor = floor_of(terms->rules);
     if (args->json)
-        judgement_print_json(cli_out(), judgement, &verdict);
+        judgement_print_json(cli_out(), judgement, terms->gpu_time, floor);
     else
         judgement_print(cli_out(), judgement);
-    if (fails && !args->json)
-        check_verdict_print(cli_out(), &verdict, sides->side[DIFF_B].facts.title);
+    if (!args->json)
+        check_verdict_print(cli_out(), terms->gpu_time, floor, judgement->count[RULE_FAILS] > 0, title);
     const struct check_reports reports = {args->junit, args->gitlab, args->github};
     return check_write_reports(&reports, judgement, err);
 }
@@ -37,7 +46,11 @@ static const char built_in_rules[] = "measured:\n"
                                      "  - rule: no slower kernel\n"
                                      "    metric: time\n"
                                      "    floor: 5%\n"
-                                     "    min_time: 1%\n";
+                                     "    min_time: 1%\n"
+                                     "  - rule: no more GPU time\n"
+                                     "    metric: gpu_time\n"
+                                     "    floor: 5%\n"
+                                     "    optional: true\n";
 
 static const char *rules_file(const struct check_args *args)
 {
@@ -56,16 +69,21 @@ static int judge_sides(const struct cli_command *command, const struct check_arg
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(judgement_free) struct judgement judgement = {.file = args->rules};
+    _cleanup_(sides_gpu_time_free) struct sides_gpu_time gpu_time;
     char note[DIFF_NOTE_BYTES];
-    struct judge_terms terms = {
-        .diff = &sides->diff, .rules = rules, .one_run = !sides->diff.by_runs, .now_ns = occ_now_ns()};
+    struct judge_terms terms = {.diff = &sides->diff,
+                                .rules = rules,
+                                .gpu_time = &gpu_time,
+                                .one_run = !sides->diff.by_runs,
+                                .now_ns = occ_now_ns()};
     if (!args->baseline)
         terms.no_baseline = "there is no --baseline";
     else if (!args->force)
         terms.no_baseline = diff_incomparable(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts);
     if (diff_devices_note(&sides->side[DIFF_A].facts, &sides->side[DIFF_B].facts, note)[0])
         cli_note(command, "%s", note);
-    if (judge(&terms, &judgement, &err) != 0 || print_all(args, &judgement, sides, &err) != 0)
+    if (sides_gpu_time_ask(sides, &gpu_time, &err) != 0 || judge(&terms, &judgement, &err) != 0 ||
+        print_all(args, &terms, &judgement, sides->side[DIFF_B].facts.title, &err) != 0)
         return cli_failure(command, &err);
     return check_exit_status(&judgement, args->strict);
 }
@@ -104,7 +122,8 @@ static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION(
         0, "rules", CLI_TEXT, struct check_args, rules, "FILE",
-        "the rules (YAML); default with --baseline: no kernel with 1% of the time is slower by more than 5%"),
+        "the rules (YAML); default with --baseline: no kernel with 1% of the time is slower by more than 5%, "
+        "and the GPU time for the same work, idle time included, is not longer by more than 5%"),
     CLI_OPTION(0, "baseline", CLI_TEXT, struct check_args, baseline, "SIDE",
                "the side to compare with, as in occq diff; last:5 leaves out the runs of SIDE"),
     CLI_OPTION(
@@ -119,7 +138,7 @@ static const struct cli_option options[] = {
                "'"),
     CLI_OPTION(0, "junit", CLI_TEXT, struct check_args, junit, "FILE", "also write JUnit XML"),
     CLI_OPTION(0, "json", CLI_FLAG, struct check_args, json, NULL,
-               "print JSON: the rules, and gpu_time and findings of the checked side"),
+               "print JSON: the rules, gpu_time and findings of the checked side, gpu_time_change"),
     CLI_OPTION_COLOUR,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -141,8 +160,12 @@ const struct cli_command cli_check = {
         "local_bytes_per_thread, theoretical, expected_elapsed_low, expected_elapsed_high, waves, "
         "limited_by_registers, limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A "
         "value is a comparison: '>= 25%', '<= 64', '<= baseline'.\n\n"
-        "measured: rules are about metric: time (default), waste or achieved, with the verdicts of occq "
-        "diff. "
+        "measured: rules are about metric: time (default), waste, achieved or gpu_time, with the verdicts of "
+        "occq diff. A rule about time takes the verdict on each kernel over its launch configurations; where "
+        "that is undecided, the verdicts on launch configurations. If no kernel breaks a rule without "
+        "kernel:, a family of kernels that is slower does, or all kernels together. gpu_time is the time of "
+        "the GPUs for the same work, idle time included: a run whose kernels wait longer breaks the rule. It "
+        "takes no kernel: and no min_time:, and is not judged where the GPU time is not known. "
         "Time and waste are per launch, or for the same work if launches do other work each in another "
         "number. The rules need "
         "--baseline, and with fewer than three runs on a side a floor: of their own. "
@@ -157,8 +180,9 @@ const struct cli_command cli_check = {
         "min_time: (only kernels with that share of the time; of measured rules 1%) and optional: true. A "
         "rule that matches no kernel fails, unless it is optional. allow: lists exceptions: rule:, kernel:, "
         "reason:, and until:, the day from which it counts again.\n\n"
-        "If a rule fails, the GPU time of SIDE follows: the part that grew most since the baseline, and the "
-        "largest loss.\n\n"
+        "An undecided rule lists the three undecided changes that move most time. The GPU time of both sides "
+        "for the same work follows, with the part that changed most; if a rule fails, the largest losses of "
+        "SIDE, too.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
     .examples = {{"occq check --baseline label:old label:new", "whether a kernel became slower"},

@@ -2,6 +2,20 @@
 #include "cli/json.h"
 #include "judge_print.h"
 
+static void put_finding(struct occ_json *json, const struct finding *finding)
+{
+    bool is_kernel = finding->kernel_id != 0;
+    occ_json_object(json, NULL, false);
+    if (is_kernel)
+        occ_json_integer(json, "kernel_id", finding->kernel_id);
+    else
+        occ_json_null(json, "kernel_id");
+    occ_json_string(json, "kernel", is_kernel ? finding->kernel : NULL);
+    occ_json_real(json, "time_ratio", finding->share);
+    occ_json_string(json, "text", finding->text);
+    occ_json_close(json);
+}
+
 static void put_result(struct occ_json *json, const struct rule_result *r)
 {
     occ_json_object(json, NULL, false);
@@ -14,19 +28,22 @@ static void put_result(struct occ_json *json, const struct rule_result *r)
     occ_json_unsigned(json, "allowed", r->allowed);
     occ_json_string(json, "reason", r->reason[0] ? r->reason : NULL);
     occ_json_array(json, "broken", false);
-    for (size_t i = 0; i < r->n_findings; i++) {
+    for (size_t i = 0; i < r->n_findings; i++)
+        put_finding(json, &r->findings[i]);
+    occ_json_close(json);
+    occ_json_array(json, "undecided_changes", false);
+    for (size_t i = 0; i < r->n_open && r->state == RULE_UNDECIDED; i++) {
         occ_json_object(json, NULL, false);
-        occ_json_integer(json, "kernel_id", r->findings[i].kernel_id);
-        occ_json_string(json, "kernel", r->findings[i].kernel);
-        occ_json_real(json, "time_ratio", r->findings[i].share);
-        occ_json_string(json, "text", r->findings[i].text);
+        occ_json_real(json, "time_ratio", r->open[i].share);
+        occ_json_string(json, "text", r->open[i].text);
         occ_json_close(json);
     }
     occ_json_close(json);
     occ_json_close(json);
 }
 
-void judgement_print_json(FILE *out, const struct judgement *j, const struct check_verdict *verdict)
+void judgement_print_json(FILE *out, const struct judgement *j, const struct sides_gpu_time *time,
+                          double floor)
 {
     enum { FINDINGS_MAX = 20 };
     struct occ_json json;
@@ -39,6 +56,7 @@ void judgement_print_json(FILE *out, const struct judgement *j, const struct che
     for (size_t i = 0; i < j->n; i++)
         put_result(&json, &j->results[i]);
     occ_json_close(&json);
-    occ_overview_json(&json, &verdict->overview[DIFF_B], FINDINGS_MAX);
+    occ_overview_json(&json, &time->overview[DIFF_B], FINDINGS_MAX);
+    sides_gpu_time_json(&json, "gpu_time_change", time, floor);
     cli_json_end(&json);
 }

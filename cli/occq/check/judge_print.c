@@ -27,7 +27,8 @@ static void print_summary(FILE *out, const struct rule_result *r)
     (void)fprintf(out, "%s%s", r->reason[0] ? "; " : "", r->reason);
 }
 
-/* Prints the summary of a rule, its worst findings, and the number of further findings. */
+/* Prints the summary of a rule, its worst findings, and the number of further findings; of an undecided rule
+ * the largest undecided changes. */
 static void describe(FILE *out, const struct rule_result *r, const char *line)
 {
     print_summary(out, r);
@@ -35,6 +36,8 @@ static void describe(FILE *out, const struct rule_result *r, const char *line)
         (void)fprintf(out, "%s%s", line, r->findings[i].text);
     if (r->n_findings > SHOWN)
         (void)fprintf(out, "%sand %zu more", line, r->n_findings - SHOWN);
+    for (size_t i = 0; i < r->n_open && r->state == RULE_UNDECIDED; i++)
+        (void)fprintf(out, "%sundecided: %s", line, r->open[i].text);
 }
 
 /* Returns the text of describe(), freed by the caller; NULL: no memory. */

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "check_verdict.h"
 #include "cli/rules/judge.h"
 
 /* Name of the rules where a file's path is needed and they have none. */
@@ -19,5 +18,6 @@ void judgement_print_github(FILE *out, const struct judgement *judgement);
 void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
 /* Prints JUnit XML: one test case for each rule. */
 void judgement_print_junit(FILE *out, const struct judgement *judgement);
-/* Prints the results, and the verdict about the checked side, as JSON. */
-void judgement_print_json(FILE *out, const struct judgement *judgement, const struct check_verdict *verdict);
+/* Prints the results, the GPU time of the checked side, and its change, as JSON. */
+void judgement_print_json(FILE *out, const struct judgement *judgement, const struct sides_gpu_time *time,
+                          double floor);
