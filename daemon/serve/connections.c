@@ -1,11 +1,15 @@
 /* Events of the socket: see server_state.h. The loop accepts connections and handles packets in turns: the
  * listening socket has one, and each user. A turn takes at most a round's time. A user's turns together may
  * use a sixteenth of the time; a user who sends more delays only the user's own packets. The listening socket
- * has a turn in each pass of the loop, since the uid of a connection is known only after accept: a user
- * beyond the allowance (arrivals.h) costs the five system calls that accept, identify and close a connection
- * and find the owner of its subordinate uid. One thread. */
+ * has a turn in each pass of the loop, since the peer of a connection is known only after accept.
+ *
+ * Most containers run as root, so a uid may belong to many owners. A connection counts for its uid until the
+ * first packet identifies it. Once a uid has spent its allowance (arrivals.h), or has UNIDENTIFIED_MAX such
+ * connections, each further connection of the uid is identified at once and counts for its owner: a
+ * container, a pod or the user. One thread. */
 #include "server_state.h"
 
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -16,6 +20,7 @@
 #define EVENTS_AT_ONCE          16
 #define PACKETS_AT_ONCE         16
 #define CONTROL_CONNECTIONS_MAX 64 /* connections in addition to one per program, in total and per user */
+#define UNIDENTIFIED_MAX        32
 #define IDLE_CLIENT_NS          INT64_C(10000000000)
 
 /* A turn has no time limit in a daemon of one user, but ends if the close thread is busy. */
@@ -72,51 +77,82 @@ static void on_client(struct occ_server *s, void *about)
     }
 }
 
-static void admit(struct occ_server *s, int fd, const struct occ_peer *peer, int64_t now_ns)
+/* Gives the connection its place: at its owner, if the owner is known. false: there is none. */
+static bool find_place(struct occ_server *s, struct occ_client *client)
 {
-    struct occ_client *client = occ_clients_add(&s->clients, fd, peer, now_ns);
+    int moved = client->has_identity ? occ_client_join_container(&s->clients, client, s->loop.turn_ns) : 0;
+    if (has_too_many(s, client->user))
+        occ_clients_close_idle(&s->clients, client->user, s->loop.turn_ns - IDLE_CLIENT_NS);
+    if (moved < 0 || has_too_many(s, client->user))
+        return false;
+    return moved > 0 || occ_event_watch(client->user->queue.fd, client->fd, &client->socket_source) == 0;
+}
+
+static bool is_crowded(const struct occ_server *s, const struct occ_user *user)
+{
+    return s->clients.is_shared && user->n_clients > user->n_programs + UNIDENTIFIED_MAX;
+}
+
+/* `arrival`: descriptor and peer, and the identity if it was read. */
+static void admit(struct occ_server *s, const struct occ_client *arrival)
+{
+    struct occ_client *client = occ_clients_add(&s->clients, arrival->fd, &arrival->peer, s->loop.turn_ns);
     if (!client)
         return;
-    if (has_too_many(s, client->user))
-        occ_clients_close_idle(&s->clients, client->user, now_ns - IDLE_CLIENT_NS);
     client->socket_source = (struct occ_event_source){on_client, client};
-    if (has_too_many(s, client->user) || occ_event_watch(client->user->queue.fd, fd, &client->socket_source))
+    if (arrival->has_identity) {
+        client->identity = arrival->identity;
+        client->owner = arrival->owner;
+        client->has_identity = true;
+    } else if (is_crowded(s, client->user) && !occ_client_identify(&s->clients, client)) {
+        occ_program_refuse(s, client, OCC_REFUSED_ENDED, "it has ended");
+        return;
+    }
+    if (!find_place(s, client))
         occ_program_refuse(s, client, OCC_REFUSED_FULL, "too many connections");
 }
 
-/* Who answers for a connection: the subordinate uids of a user are that user's. */
-static uint32_t owner_uid(const struct occ_server *s, const struct occ_peer *peer)
+/* Name of the user who answers for a connection: the subordinate uids of a user are that user's. */
+static void name_user(const struct occ_server *s, const struct occ_peer *peer,
+                      char name[OCC_ARRIVALS_NAME_BYTES])
 {
-    return s->clients.is_shared ? occ_accounts_owner_uid(s->clients.accounts, peer->uid) : peer->uid;
+    uint32_t uid = s->clients.is_shared ? occ_accounts_owner_uid(s->clients.accounts, peer->uid) : peer->uid;
+    (void)snprintf(name, OCC_ARRIVALS_NAME_BYTES, "u%u", uid);
 }
 
-/* A daemon of one user has no allowances. */
-static bool is_within_allowance(struct occ_server *s, uint32_t uid)
+/* Takes over the arrival's descriptor. true: it was within the allowance of its uid or of its owner. A daemon
+ * of one user has no allowances. */
+static bool take_arrival(struct occ_server *s, struct occ_client *arrival)
 {
-    return !s->histories_options.collector.round_ns ||
-           occ_arrivals_admit(&s->by_uid, uid, occ_monotonic_ns());
+    char user[OCC_ARRIVALS_NAME_BYTES];
+    name_user(s, &arrival->peer, user);
+    bool is_within =
+        !s->histories_options.collector.round_ns || occ_arrivals_admit(&s->by_uid, user, occ_monotonic_ns());
+    if (!is_within && s->clients.is_shared && occ_client_identify(&s->clients, arrival))
+        is_within = occ_arrivals_admit(&s->by_owner, arrival->owner.name, occ_monotonic_ns());
+    if (is_within) {
+        admit(s, arrival);
+        return true;
+    }
+    s->refused++;
+    occ_refusals_count(&s->refusals, arrival->owner.name[0] ? arrival->owner.name : user, OCC_REFUSED_FULL);
+    (void)close(arrival->fd);
+    return false;
 }
 
 void occ_connections_accept(struct occ_server *s, void *none)
 {
     (void)none;
-    struct occ_peer peer;
     int fd = 0, admitted = 0;
     s->loop.turn_ns = occ_monotonic_ns();
     do {
-        fd = occ_listen_accept(&s->listener, &peer, &s->refused);
+        struct occ_client arrival = {.pidfd = -1};
+        fd = occ_listen_accept(&s->listener, &arrival.peer, &s->refused);
         if (fd < 0)
             break;
+        arrival.fd = fd;
         s->accepts++;
-        uint32_t uid = owner_uid(s, &peer);
-        if (is_within_allowance(s, uid)) {
-            admit(s, fd, &peer, s->loop.turn_ns);
-            admitted++;
-        } else {
-            s->refused++;
-            occ_refusals_count_uid(&s->refusals, uid, OCC_REFUSED_FULL);
-            (void)close(fd);
-        }
+        admitted += take_arrival(s, &arrival);
     } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));
     s->arrivals.is_drained = fd < 0;
 }

@@ -49,8 +49,9 @@ struct occ_server {
     struct occ_histories histories;
     struct occ_sampler *sampler;
     struct occ_listener listener;
-    struct occ_queue arrivals;  /* queue of the listening socket */
-    struct occ_arrivals by_uid; /* allowances of accepted connections */
+    struct occ_queue arrivals; /* queue of the listening socket */
+    /* allowances of accepted connections: of uids, and of owners whose uid has spent its own */
+    struct occ_arrivals by_uid, by_owner;
     struct occ_clients clients;
     struct occ_profiler_users profiler_users; /* reusable memory */
     struct occ_loop loop;

@@ -22,6 +22,7 @@
 #include "daemon/serve/close_thread.h"
 #include "daemon/serve/server_state.h"
 #include "support/clock.h"
+#include "support/paths.h"
 
 #define SECOND INT64_C(1000000000)
 #define SKEW   (60 * SECOND)
@@ -248,10 +249,12 @@ static void every_accepted_connection_counts(void **state)
     struct sockaddr_un address;
     socklen_t size;
     int fds[CONNECTIONS];
+    char user[32];
+    (void)snprintf(user, sizeof user, "u%u", getuid());
     for (int is_allowed = 0; is_allowed < 2; is_allowed++) {
         struct occ_server *s = new_server(&address, &size);
         s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
-        while (!is_allowed && occ_arrivals_admit(&s->by_uid, getuid(), occ_monotonic_ns() + 3600 * SECOND))
+        while (!is_allowed && occ_arrivals_admit(&s->by_uid, user, occ_monotonic_ns() + 3600 * SECOND))
             ;
         for (int i = 0; i < CONNECTIONS; i++)
             fds[i] = connect_to_address(&address, size);
@@ -268,27 +271,28 @@ static void every_accepted_connection_counts(void **state)
     }
 }
 
-static void put_subuids(char directory[64], uint32_t owner, uint32_t first, uint32_t count)
+/* Writes a file below the directory, which stands for the system's root. */
+static void put_file(const char *root, const char *path, const char *text)
 {
-    char path[96];
-    assert_non_null(mkdtemp(strcpy(directory, "/tmp/occ-parts-XXXXXX")));
-    (void)snprintf(path, sizeof path, "%s/etc", directory);
-    assert_int_equal(mkdir(path, 0755), 0);
-    (void)snprintf(path, sizeof path, "%s/etc/subuid", directory);
-    FILE *file = fopen(path, "we");
+    char whole[160];
+    (void)snprintf(whole, sizeof whole, "%s/%s", root, path);
+    assert_int_equal(occ_path_make_parents(whole, NULL), 0);
+    FILE *file = fopen(whole, "we");
     assert_non_null(file);
-    assert_true(fprintf(file, "%u:%u:%u\n", owner, first, count) > 0);
+    assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
 }
 
-static void remove_subuids(const char *directory)
+static void make_root(char root[64])
 {
-    char path[96];
-    (void)snprintf(path, sizeof path, "%s/etc/subuid", directory);
-    assert_int_equal(unlink(path), 0);
-    (void)snprintf(path, sizeof path, "%s/etc", directory);
-    assert_int_equal(rmdir(path), 0);
-    assert_int_equal(rmdir(directory), 0);
+    assert_non_null(mkdtemp(strcpy(root, "/tmp/occ-parts-XXXXXX")));
+}
+
+static void remove_root(const char *root)
+{
+    char command[96];
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
 }
 
 /* Processes of a rootless container can have many subordinate uids of the container's user: they share the
@@ -296,19 +300,22 @@ static void remove_subuids(const char *directory)
 static void subordinate_uids_spend_their_users_allowance(void **state)
 {
     (void)state;
-    enum { OWNER = 4242, FIRST = 100000, UIDS = 3 };
+    enum { FIRST = 100000, UIDS = 3 };
     char root[64];
     struct sockaddr_un address;
     socklen_t size;
     int fds[UIDS];
     if (getuid() != 0)
         skip();
-    put_subuids(root, OWNER, FIRST, UIDS);
+    make_root(root);
+    put_file(root, "etc/subuid", "4242:100000:3\n");
     struct occ_server *s = new_server(&address, &size);
     s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
     s->clients.is_shared = true;
     assert_int_equal(occ_accounts_new(root, &s->clients.accounts, NULL), 0);
-    while (occ_arrivals_admit(&s->by_uid, OWNER, occ_monotonic_ns() + 3600 * SECOND))
+    while (occ_arrivals_admit(&s->by_uid, "u4242", occ_monotonic_ns() + 3600 * SECOND))
+        ;
+    while (occ_arrivals_admit(&s->by_owner, "u4242", occ_monotonic_ns() + 3600 * SECOND))
         ;
     for (uint32_t i = 0; i < UIDS; i++) {
         assert_int_equal(seteuid(FIRST + i), 0);
@@ -327,7 +334,117 @@ static void subordinate_uids_spend_their_users_allowance(void **state)
     }
     occ_accounts_free(s->clients.accounts);
     free_server(s);
-    remove_subuids(root);
+    remove_root(root);
+}
+
+#define CONTAINER "3f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+
+#define OTHER_CONTAINER "0f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+
+/* Sets the control groups in which the daemon sees this process. */
+static void be_seen_in(const char *root, const char *cgroups)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    put_file(root, path, cgroups);
+}
+
+static struct occ_server *new_shared_server(char root[64], struct sockaddr_un *address, socklen_t *size)
+{
+    struct occ_server *s = new_server(address, size);
+    make_root(root);
+    s->histories_options.collector.round_ns = INT64_C(3600) * SECOND;
+    s->histories_options.collector.max_producers = 1024;
+    s->histories_options.collector.max_user_producers = 16;
+    s->clients.is_shared = true;
+    assert_int_equal(occ_accounts_new(root, &s->clients.accounts, NULL), 0);
+    return s;
+}
+
+static void free_shared_server(struct occ_server *s, const char *root)
+{
+    occ_accounts_free(s->clients.accounts);
+    free_server(s);
+    remove_root(root);
+}
+
+static size_t clients_of(const struct occ_server *s, const char *container)
+{
+    const struct occ_user *user = s->clients.users;
+    while (user && strcmp(user->container, container) != 0)
+        user = user->next;
+    return user ? user->n_clients : 0;
+}
+
+/* Most containers run as root: one of them that has spent the uid's allowance leaves the others' and the
+ * host's. */
+static void a_container_spends_its_own_allowance(void **state)
+{
+    (void)state;
+    char root[64], user[32];
+    struct sockaddr_un address;
+    socklen_t size;
+    (void)snprintf(user, sizeof user, "u%u", getuid());
+    struct occ_server *s = new_shared_server(root, &address, &size);
+    while (occ_arrivals_admit(&s->by_uid, user, occ_monotonic_ns() + 3600 * SECOND))
+        ;
+    while (occ_arrivals_admit(&s->by_owner, "container-" CONTAINER, occ_monotonic_ns() + 3600 * SECOND))
+        ;
+    be_seen_in(root, "0::/docker/" CONTAINER "\n");
+    int flooding = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    assert_true(is_hung_up(flooding));
+    assert_int_equal(occ_refusals_by(&s->refusals, "container-" CONTAINER)[OCC_REFUSED_FULL], 1);
+    assert_null(occ_refusals_by(&s->refusals, user));
+    be_seen_in(root, "0::/system.slice/x.service\n");
+    int outside = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    assert_false(is_hung_up(outside));
+    assert_int_equal(s->clients.n, 1);
+    assert_int_equal(clients_of(s, ""), 1);
+    be_seen_in(root, "0::/docker/" OTHER_CONTAINER "\n");
+    int other = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    assert_false(is_hung_up(other));
+    assert_int_equal(clients_of(s, "container-" OTHER_CONTAINER), 1);
+    (void)close(flooding);
+    (void)close(outside);
+    (void)close(other);
+    free_shared_server(s, root);
+}
+
+/* Connections that send nothing hold few places of their uid, and the rest at their container. */
+static void a_container_holds_places_of_its_own(void **state)
+{
+    (void)state;
+    enum { CONNECTIONS = 200, UNIDENTIFIED = 32, PLACES = 16 + 64 };
+    char root[64];
+    struct sockaddr_un address;
+    socklen_t size;
+    int fds[CONNECTIONS];
+    struct occ_server *s = new_shared_server(root, &address, &size);
+    be_seen_in(root, "0::/docker/" CONTAINER "\n");
+    for (int i = 0; i < CONNECTIONS; i++)
+        fds[i] = connect_to_address(&address, size);
+    while (s->accepts < CONNECTIONS)
+        occ_connections_accept(s, NULL);
+    occ_clients_sweep(&s->clients);
+    for (int i = 0; i < CONNECTIONS; i++)
+        assert_int_equal(is_hung_up(fds[i]), i >= UNIDENTIFIED + PLACES);
+    assert_int_equal(clients_of(s, "container-" CONTAINER), PLACES);
+    assert_int_equal(clients_of(s, ""), UNIDENTIFIED);
+    be_seen_in(root, "0::/system.slice/x.service\n");
+    int outside[PLACES - UNIDENTIFIED];
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        outside[i] = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        assert_false(is_hung_up(outside[i]));
+        (void)close(outside[i]);
+    }
+    for (int i = 0; i < CONNECTIONS; i++)
+        (void)close(fds[i]);
+    free_shared_server(s, root);
 }
 
 /* A user's new connections beyond the limit replace his connections without a handshake, except connections
@@ -481,6 +598,8 @@ int main(void)
         cmocka_unit_test(launches_before_their_process_or_of_the_future_are_dropped),
         cmocka_unit_test(every_accepted_connection_counts),
         cmocka_unit_test(subordinate_uids_spend_their_users_allowance),
+        cmocka_unit_test(a_container_spends_its_own_allowance),
+        cmocka_unit_test(a_container_holds_places_of_its_own),
         cmocka_unit_test(the_last_connections_are_not_idle),
         cmocka_unit_test(the_loop_wakes_for_the_first_who_waits),
         cmocka_unit_test(a_turn_that_waits_costs_its_user_nothing),
