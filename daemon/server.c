@@ -25,6 +25,7 @@
 #include "server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -370,8 +371,11 @@ static int open_history_and_listener(struct occ_server *s, struct occ_error *err
     const struct occ_histories_options *h = &s->histories_options;
     bool is_new = s->private.on && occ_store_create(h->path, &h->store);
     int status = is_new ? 0 : occ_histories_open(&s->histories, h, err);
+    char directory[PATH_MAX];
+    occ_listen_directory(h->path, directory, sizeof directory);
     if (status == 0)
-        status = occ_listen_open(s->options->socket_path, s->options->socket_mode, &s->listener, err);
+        status = occ_listen_open(s->options->socket_path, s->options->socket_mode,
+                                 s->private.on ? NULL : directory, &s->listener, err);
     if (status == 0 && is_new)
         status = announce(s, err);
     return status == 0 && is_new ? occ_histories_open(&s->histories, h, err) : status;
@@ -439,7 +443,7 @@ static void close_all(struct occ_server *s)
      * program knows the path, no other user may make a directory there. */
     if (s->private.on && s->private.fd < 0) {
         char directory[OCC_LISTEN_PATH_BYTES];
-        occ_listen_directory(s->options->socket_path, directory);
+        occ_listen_directory(s->options->socket_path, directory, sizeof directory);
         (void)rmdir(directory);
     }
     occ_histories_close(&s->histories);

@@ -21,11 +21,11 @@
 #define LOCK_PAUSE_NS  20000000
 #define ACCEPT_RETRIES 64 /* maximum number of refused connections per call */
 
-void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES])
+void occ_listen_directory(const char *path, char *directory, size_t size)
 {
     const char *slash = strrchr(path, '/');
     int n = slash == path ? 1 : slash ? (int)(slash - path) : 0;
-    (void)snprintf(directory, OCC_LISTEN_PATH_BYTES, "%.*s", n ? n : 1, n ? path : ".");
+    (void)snprintf(directory, size, "%.*s", n ? n : 1, n ? path : ".");
 }
 
 /* Creates a missing directory with the access that clients need to reach the socket. */
@@ -69,8 +69,9 @@ static int open_lock(int fd, const char *directory, struct occ_error *err)
     int lock = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock >= 0 && fstat(lock, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode))
         return lock;
+    int why = lock < 0 ? errno : EACCES;
     occ_close_fd(&lock);
-    return occ_fail(err, OCC_E_DENIED, "cannot lock %s/" LOCK_FILE, directory);
+    return occ_fail_errno(err, why, "cannot lock %s/" LOCK_FILE, directory);
 }
 
 /* Tries for LOCK_TRIES pauses: a starting daemon holds the lock only for a moment. */
@@ -85,6 +86,45 @@ static int take_lock(int fd, const char *directory, struct occ_error *err)
         (void)nanosleep(&pause, NULL);
     }
     return occ_fail(err, OCC_E_BUSY, "%s is locked by another process", directory);
+}
+
+/* The locks of a start, held until their descriptors are closed. */
+struct locks {
+    int own, socket; /* -1: none */
+};
+
+static bool is_same_file(int a, int b)
+{
+    struct stat of_a, of_b;
+    return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* `held`: the lock that is held already, perhaps of the same directory; -1: none. */
+static int lock_in(int fd, const char *directory, int held, int *ret_lock, struct occ_error *err)
+{
+    int lock = open_lock(fd, directory, err);
+    if (lock < 0)
+        return lock;
+    *ret_lock = lock;
+    return is_same_file(lock, held) ? 0 : take_lock(lock, directory, err);
+}
+
+/* A lock on the socket's directory that another process keeps is none of a daemon's, which holds it for a
+ * moment only. Without room for the own lock's file the other one has to do. */
+static int take_locks(int fd, const char *directory, const char *own_directory, struct locks *locks,
+                      struct occ_error *err)
+{
+    int code = OCC_E_FULL;
+    if (own_directory) {
+        _cleanup_(occ_closep) int own = open(own_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        code = own < 0 ? occ_fail_errno(err, errno, "cannot open the directory %s", own_directory)
+                       : lock_in(own, own_directory, -1, &locks->own, err);
+    }
+    if (code != 0 && code != OCC_E_FULL)
+        return code;
+    int other = lock_in(fd, directory, locks->own, &locks->socket, code == 0 ? NULL : err);
+    return code == 0 ? 0 : other;
 }
 
 /* Removes a socket without a listener. */
@@ -128,7 +168,8 @@ static int bind_and_listen(struct occ_listener *listener, uint32_t mode, struct 
     return 0;
 }
 
-int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_listener, struct occ_error *err)
+int occ_listen_open(const char *path, uint32_t mode, const char *lock_directory,
+                    struct occ_listener *ret_listener, struct occ_error *err)
 {
     struct occ_listener listener = {.fd = -1, .spare = -1};
     if (strlen(path) >= sizeof listener.path)
@@ -136,12 +177,12 @@ int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_li
                         sizeof listener.path - 1, path);
     (void)snprintf(listener.path, sizeof listener.path, "%s", path);
     char directory[OCC_LISTEN_PATH_BYTES];
-    occ_listen_directory(path, directory);
+    occ_listen_directory(path, directory, sizeof directory);
     int code = make_directory(path, directory, mode, err);
     if (code != 0)
         return code;
     _cleanup_(occ_closep) int parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    _cleanup_(occ_closep) int lock = -1;
+    struct locks locks = {-1, -1};
     if (parent < 0)
         return occ_fail_errno(err, errno, "cannot open the directory %s", directory);
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -150,14 +191,14 @@ int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_li
         code = occ_fail_errno(err, errno, "cannot create a socket");
     if (code == 0)
         code = check_directory(parent, directory, err);
-    if (code == 0 && (lock = open_lock(parent, directory, err)) < 0)
-        code = lock;
     if (code == 0)
-        code = take_lock(lock, directory, err);
+        code = take_locks(parent, directory, lock_directory, &locks, err);
     if (code == 0)
         code = remove_stale(path, err);
     if (code == 0)
         code = bind_and_listen(&listener, mode, err);
+    occ_close_fd(&locks.own);
+    occ_close_fd(&locks.socket);
     if (code != 0) {
         occ_listen_close(&listener);
         return code;
@@ -187,14 +228,14 @@ static void refuse_with_spare(struct occ_listener *listener)
     listener->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static bool peer_of(int fd, struct occ_peer *peer)
+bool occ_listen_peer(int connection, struct occ_peer *ret_peer)
 {
     struct ucred credentials;
     socklen_t size = sizeof credentials;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || size != sizeof credentials)
+    if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
+        size != sizeof credentials)
         return false;
-    peer->pid = credentials.pid;
-    peer->uid = credentials.uid;
+    *ret_peer = (struct occ_peer){.pid = credentials.pid, .uid = credentials.uid};
     return true;
 }
 
@@ -212,7 +253,7 @@ int occ_listen_accept(struct occ_listener *listener, struct occ_peer *ret_peer, 
             continue;
         if (fd < 0)
             return -1;
-        if (peer_of(fd, &peer) && (peer.uid == geteuid() || geteuid() == 0)) {
+        if (occ_listen_peer(fd, &peer) && (peer.uid == geteuid() || geteuid() == 0)) {
             *ret_peer = peer;
             return fd;
         }

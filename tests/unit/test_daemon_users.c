@@ -584,6 +584,64 @@ static void nobody_else_can_keep_the_daemon_from_starting(void **state)
     let_go(p, holder);
 }
 
+/* Locks the file in the socket's directory for reading, as the root of a container can that mounts it. */
+static void hold_the_sockets_lock(const struct place *p, int is_shared)
+{
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/run/occtraced.lock", p->directory);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    check(fd >= 0 && flock(fd, (is_shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 &&
+          fcntl(fd, F_OFD_SETLK, &(struct flock){.l_type = F_RDLCK}) == 0);
+    begin();
+    wait_for_end(p);
+}
+
+/* A lock on the histories' directory is a daemon's. */
+static void hold_the_histories_lock(const struct place *p, int unused)
+{
+    char path[160];
+    (void)unused;
+    (void)snprintf(path, sizeof path, "%s/occtraced.lock", p->directory);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    check(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+    begin();
+    wait_for_end(p);
+}
+
+static void a_container_cannot_keep_the_daemon_from_starting(void **state)
+{
+    struct place *p = *state;
+    char directory[96], path[160];
+    int leave[2];
+    needs_root();
+    (void)snprintf(directory, sizeof directory, "%s/run", p->directory);
+    (void)snprintf(p->socket, sizeof p->socket, "%s/occtraced.sock", directory);
+    assert_int_equal(mkdir(directory, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/occtraced.lock", directory);
+    assert_int_equal(close(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)), 0);
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
+        pid_t holder = run(p, hold_the_sockets_lock, is_shared);
+        memcpy(leave, p->leave, sizeof leave);
+        await_byte();
+        start_for_all(p);
+        assert_stops(p);
+        (void)close(p->control);
+        memcpy(p->leave, leave, sizeof leave);
+        let_go(p, holder);
+    }
+    pid_t holder = run(p, hold_the_histories_lock, 0);
+    await_byte();
+    pid_t daemon = fork();
+    if (daemon == 0)
+        _exit(serve(p, NEVER_NS));
+    int status = 0;
+    assert_int_equal(waitpid(daemon, &status, 0), daemon);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    assert_int_equal(access(p->socket, F_OK), -1);
+    let_go(p, holder);
+    p->control = -1;
+}
+
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -602,8 +660,9 @@ int main(int argc, char **argv)
         T(launches_have_possible_times),
         T(command_lines_are_kept_as_far_as_is_set),
         T(nobody_else_can_keep_the_daemon_from_starting),
+        T(a_container_cannot_keep_the_daemon_from_starting),
     };
 #undef T
     choose_cases(argc, argv);
-    return cmocka_run_group_tests_name("daemon users", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("daemon users", tests, open_in_place, NULL);
 }
