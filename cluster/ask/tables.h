@@ -115,7 +115,9 @@ enum occ_ship_table {
 #define OCC_SHIP_JOB                                                                                         \
     "coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid, 'container:' || r.container, "               \
     "'session:' || r.session_id, 'run:' || lower(hex(r.uuid)))"
-#define OCC_SHIP_USER "coalesce(r.user, r.uid, '')"
+/* A user without a name has a number, unless the number is a container's: that of any user there. */
+#define OCC_SHIP_USER                                                                                        \
+    "coalesce(r.user, CASE WHEN r.container IS NULL AND r.k8s_pod_uid IS NULL THEN r.uid END, '')"
 /* SQL functions of the shipper: the user as ship.users says; the number only with names. */
 #define OCC_SHIP_SENT_USER "shipped_user(" OCC_SHIP_USER ")"
 

@@ -201,10 +201,15 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
 bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *accounts)
 {
     struct occ_producer_run *run = &producer->run;
+    struct occ_owner owner;
     char name[OCC_USER_NAME_BYTES] = "";
     if (run->is_name_final || !accounts)
         return false;
-    enum occ_name_state state = occ_accounts_name(accounts, run->row.uid, name);
+    occ_identity_owner(&producer->identity, &owner);
+    run->is_name_final = owner.uid < 0; /* whoever starts a container or pod chooses its uids */
+    if (run->is_name_final)
+        return false;
+    enum occ_name_state state = occ_accounts_name(accounts, (uint32_t)owner.uid, name);
     run->is_name_final = state != OCC_NAME_WAITS;
     if (state != OCC_NAME_KNOWN)
         return false;

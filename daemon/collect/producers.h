@@ -103,7 +103,7 @@ struct occ_producer_run {
     int64_t id;               /* in the store; 0: not yet */
     struct occ_run row;       /* run_texts.h owns its texts except level and level_reason */
     bool row_changed;         /* changed since the last write to the store */
-    bool is_name_final;       /* row.user is the user's name, or NULL for a user without one */
+    bool is_name_final;       /* row.user is the user's name, or NULL if there is none */
     bool is_without_counters; /* the guest asked for no hardware counters */
     bool was_scheduled;       /* the scheduler was asked for the run's job */
     bool has_offered;         /* the run's libcupti was offered to the sampler */
@@ -186,7 +186,9 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer);
  * store. */
 int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);
 
-/* Fills in the name of the program's user once it is resolved. true: the run's row has changed. */
+/* Fills in the name of the program's user once it is resolved: the name of the host's user who owns the
+ * program, also under a subordinate uid. A program in a pod, or in a container that is no user's own, gets no
+ * name, since the uids inside mean nothing outside. true: the run's row has changed. */
 bool occ_producer_take_name(struct occ_producer *producer, struct occ_accounts *accounts);
 
 /* The level that hardware counters give a traced run (NULL: none) and the reason if it is reduced (""):

@@ -59,8 +59,8 @@ static const char candidates[] =
     "NULL OR run_id IN (SELECT value FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), "
     "coalesce(last_start_ns, 0), start_ns) < ?2 AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id "
     "FROM "
-    "run ORDER BY run_id DESC LIMIT ?3) AND (?5 IS NULL OR coalesce(user, CAST(uid AS TEXT)) = ?5) ORDER BY "
-    "run_id";
+    "run ORDER BY run_id DESC LIMIT ?3) AND (?5 IS NULL OR coalesce(user, CASE WHEN container IS NULL AND "
+    "k8s_pod_uid IS NULL THEN CAST(uid AS TEXT) END) = ?5) ORDER BY run_id";
 
 /* True for a run without an end and without a process: its daemon was killed. */
 static bool is_gone(sqlite3_stmt *stmt)
