@@ -27,8 +27,9 @@ int occ_path_own_history(char **ret_path, struct occ_error *err);
 #define OCC_PATH_SERVICE_DIRECTORY "/var/lib/occtrace"
 
 /* Socket of the system service. */
-#define OCC_PATH_SYSTEM_SOCKET  "/run/occtrace/occtraced.sock"
-#define OCC_PATH_SYSTEM_METRICS "/run/occtrace/metrics.sock"
+#define OCC_PATH_SYSTEM_SOCKET "/run/occtrace/occtraced.sock"
+/* Containers mount the socket's directory, but none mounts this one. */
+#define OCC_PATH_SYSTEM_METRICS "/run/occtrace-metrics/metrics.sock"
 
 /* Socket of a daemon: $OCCTRACE_SOCKET, else $XDG_RUNTIME_DIR/occtrace/occtraced.sock, else
  * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. Creates nothing. */

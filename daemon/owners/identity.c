@@ -242,6 +242,7 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
         ret_identity->is_uncertain =
             !occ_identity_outlasts_process(cgroups) && occ_process_is_ending(root, pid);
         occ_identity_parse_cgroups(cgroups, ret_identity);
+        ret_identity->has_control_groups = true;
     }
     if (ret_identity->pod[0])
         find_pod_name(root, ret_identity);

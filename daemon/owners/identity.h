@@ -24,6 +24,8 @@ struct occ_identity {
     bool is_rootless;
     /* the process was ending and its control groups may already be wrong (cgroup v1) */
     bool is_uncertain;
+    /* the control groups were read: without a container among them the process is in none */
+    bool has_control_groups;
     int64_t start_boot_ns; /* start of the process (occ_boot_ns); -1: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */

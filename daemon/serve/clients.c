@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "listen.h"
 #include "support/array.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -234,6 +235,26 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     return is_known;
 }
 
+/* In a shared daemon a process whose control groups are unknown may be a container's root. */
+static bool is_outside(const struct occ_clients *clients, const struct occ_identity *identity,
+                       const struct occ_owner *owner)
+{
+    return (identity->has_control_groups || !clients->is_shared) &&
+           (owner->uid >= 0 || strcmp(owner->name, clients->own.name) == 0);
+}
+
+bool occ_peer_is_outside(const struct occ_clients *clients, int connection)
+{
+    struct occ_peer peer;
+    struct occ_identity identity;
+    struct occ_owner owner;
+    if (!occ_listen_peer(connection, &peer) || peer.pid <= 0)
+        return false;
+    occ_identity_read(clients->accounts, peer.pid, peer.uid, &identity);
+    occ_identity_owner(&identity, &owner);
+    return is_peers(&identity, connection, &peer) && is_outside(clients, &identity, &owner);
+}
+
 int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns)
 {
     struct occ_user *from = client->user, *to;
@@ -258,9 +279,9 @@ struct occ_user *occ_clients_arrivals(const struct occ_clients *clients, const s
 bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,
                             const struct occ_client *target)
 {
-    bool is_outside = client->owner.uid >= 0 || strcmp(client->owner.name, clients->own.name) == 0;
     bool is_its_owner = target && strcmp(client->owner.name, target->owner.name) == 0;
-    return is_its_owner || (is_outside && occ_control_may_command(client->peer.uid, geteuid()));
+    return is_its_owner || (is_outside(clients, &client->identity, &client->owner) &&
+                            occ_control_may_command(client->peer.uid, geteuid()));
 }
 
 int occ_event_watch(int epoll, int fd, struct occ_event_source *source)

@@ -232,6 +232,13 @@ static bool write_health(void *context, FILE *out)
     return !stalled && !is_low;
 }
 
+/* Containers may mount the socket, and most of them run as root. */
+static bool may_see_names(void *context, int connection)
+{
+    const struct occ_server *s = context;
+    return occ_peer_is_outside(&s->clients, connection);
+}
+
 static void on_http(struct occ_server *s, void *none)
 {
     (void)none;
@@ -250,6 +257,7 @@ void occ_pages_open(struct occ_server *s)
         .tls_paths = {s->options->http_tls[0], s->options->http_tls[1], s->options->http_tls[2]},
         .write_metrics = write_metrics,
         .write_health = write_health,
+        .may_see_names = may_see_names,
         .context = s};
     const struct occ_meter_options meter_options = {.max_runs = s->options->http_max_runs,
                                                     .users = s->options->users,

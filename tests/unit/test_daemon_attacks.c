@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/un.h>
 
 #include "daemon_users.h"
 
@@ -92,13 +93,19 @@ static void put_file(const struct place *p, const char *path, const char *text)
     check(system(command) == 0);
 }
 
-/* Makes the daemon see this process in that container. */
+/* Makes the daemon see this process in these control groups. */
+static void be_below(const struct place *p, const char *cgroups)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    put_file(p, path, cgroups);
+}
+
 static void be_in_container(const struct place *p, const char *id)
 {
-    char path[64], text[128];
-    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    char text[128];
     (void)snprintf(text, sizeof text, "0::/docker/%s", id);
-    put_file(p, path, text);
+    be_below(p, text);
 }
 
 static void start_with_root(struct place *p)
@@ -230,8 +237,7 @@ static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **s
 
 static void command_as_root(const struct place *p, int in_container)
 {
-    if (in_container)
-        be_in_container(p, CONTAINER);
+    be_below(p, in_container ? "0::/docker/" CONTAINER : "0::/system.slice/sshd.service");
     for (int i = 0; i < 3; i++) {
         char request[16];
         (void)snprintf(request, sizeof request, "history %d", i);
@@ -249,6 +255,54 @@ static void root_in_a_container_is_not_root(void **state)
     let_go(p, run(p, launch_in_portions, VICTIM));
     let_go(p, run(p, command_as_root, true));
     let_go(p, run(p, command_as_root, false));
+    assert_false(is_told(p, "pause 1", "1")); /* the daemon sees no control group of this process */
+    assert_stops(p);
+}
+
+/* Reads /metrics from the Unix socket. */
+static bool is_on_page(const struct place *p, const char *what)
+{
+    static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n";
+    static char page[1 << 17];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t n = 0;
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", p->http);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    check(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+          send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1);
+    for (ssize_t got; (got = recv(fd, page + n, sizeof page - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    page[n] = '\0';
+    (void)close(fd);
+    check(strstr(page, "\nocctrace_gpu_launches_total{"));
+    return strstr(page, what) != NULL;
+}
+
+static const char *const places_of_root[] = {
+    "0::/system.slice/prometheus.service",
+    "0::/docker/" CONTAINER,
+    "0::/kubepods.slice/kubepods-pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.slice/crio-" CONTAINER ".scope",
+};
+
+static void read_names(const struct place *p, int i)
+{
+    be_below(p, places_of_root[i]);
+    check(is_on_page(p, "\nocctrace_run_info{") == (i == 0));
+    check(is_on_page(p, "\nocctrace_job_launches_total{") == (i == 0));
+}
+
+/* uid 0 may open the socket, in a container too: a container that mounts its directory gets the page without
+ * names. */
+static void root_in_a_container_reads_no_names(void **state)
+{
+    struct place *p = *state;
+    (void)snprintf(p->http, sizeof p->http, "%s/metrics/metrics.sock", p->directory);
+    start_with_root(p);
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    for (size_t i = 0; i < sizeof places_of_root / sizeof *places_of_root; i++)
+        let_go(p, run(p, read_names, (int)i));
+    assert_false(
+        is_on_page(p, "\nocctrace_run_info{")); /* the daemon sees no control group of this process */
     assert_stops(p);
 }
 
@@ -264,17 +318,10 @@ static void name_pod(const struct place *p, const char *name, int pod)
     put_file(p, path, "");
 }
 
-/* Pushes ten launches from a program of the pod and waits for their commit; the program claims another
- * namespace. */
-static void launch_in_pod(const struct place *p, int pod)
+/* Pushes ten launches and waits for their commit. */
+static void launch_ten(const struct place *p)
 {
     struct occ_ring_producer ring;
-    char path[64], text[256];
-    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
-    (void)snprintf(text, sizeof text,
-                   "0::/kubepods.slice/kubepods-pod" POD_UID "%d.slice/crio-" CONTAINER ".scope", pod);
-    put_file(p, path, text);
-    check(setenv("POD_NAMESPACE", "team-b", 1) == 0);
     int asking = connect_to(p);
     uint64_t before = flushed(asking);
     make_ring(&ring, 0);
@@ -285,6 +332,17 @@ static void launch_in_pod(const struct place *p, int pod)
     }
     while (flushed(asking) != before + 10)
         pause_ms(1);
+}
+
+/* A program of the pod, which claims another namespace. */
+static void launch_in_pod(const struct place *p, int pod)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text,
+                   "0::/kubepods.slice/kubepods-pod" POD_UID "%d.slice/crio-" CONTAINER ".scope", pod);
+    be_below(p, text);
+    check(setenv("POD_NAMESPACE", "team-b", 1) == 0);
+    launch_ten(p);
 }
 
 static int64_t count_of(const struct place *p, const char *owner, const char *sql)
@@ -308,6 +366,7 @@ static void pods_of_a_namespace_share_a_history(void **state)
     static const char runs[] =
         "SELECT count(DISTINCT k8s_pod_uid) FROM stored_run WHERE k8s_namespace = 'team-a'";
     start_with_root(p);
+    put_file(p, "etc/passwd", "root:x:0:0::/root:/bin/sh");
     name_pod(p, "team-a_trainer-0", 1);
     name_pod(p, "team-a_trainer-1", 2);
     name_pod(p, "team-b_trainer-0", 3);
@@ -316,6 +375,7 @@ static void pods_of_a_namespace_share_a_history(void **state)
     assert_int_equal(count_of(p, "ns-team-a", RAW_LAUNCHES), 20);
     assert_int_equal(count_of(p, "ns-team-a", runs), 2);
     assert_int_equal(count_of(p, "ns-team-b", RAW_LAUNCHES), 10);
+    assert_int_equal(count_of(p, "ns-team-a", "SELECT count(user) FROM stored_run"), 0);
     assert_int_equal(count_of(p, "pod-" POD_UID "4", RAW_LAUNCHES), 10);
     name_pod(p, "team-a_late-0", 4); /* a pod's later runs stay with its earlier ones */
     let_go(p, run(p, launch_in_pod, 4));
@@ -373,6 +433,107 @@ static void a_container_has_a_share_of_its_own(void **state)
     memcpy(p->leave, leave, sizeof leave);
     let_go(p, inside);
     let_go(p, run(p, launch_in_container, 0));
+    assert_stops(p);
+}
+
+/* Root of a container connects and hangs up as fast as the daemon lets it, and keeps what it can. */
+static void flood_in_container(const struct place *p, int unused)
+{
+    int fds[CONNECTIONS];
+    bool has_begun = false;
+    (void)unused;
+    for (int i = 0; i < CONNECTIONS; i++)
+        fds[i] = -1;
+    be_in_container(p, CONTAINER);
+    for (int i = 0; goes_on(p); i = (i + 1) % CONNECTIONS) {
+        char byte;
+        if (fds[i] >= 0 && recv(fds[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+            continue;
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+        if (occ_control_connect(p->socket, &fds[i], NULL) != 0)
+            fds[i] = -1;
+        if (i == CONNECTIONS - 1 && !has_begun) {
+            has_begun = true;
+            begin();
+        }
+    }
+}
+
+static void launch_in_another_container(const struct place *p, int unused)
+{
+    (void)unused;
+    be_in_container(p, "0f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877");
+    launch_in_portions(p, 0);
+}
+
+static void ask_as_root(const struct place *p, int unused)
+{
+    (void)unused;
+    be_below(p, "0::/system.slice/kubelet.service");
+    check(is_told(p, "status", "\nlaunches "));
+}
+
+/* Containers mostly run as root: the flood of one of them leaves places and allowance to the others and to
+ * the machine's root. */
+static void a_container_that_floods_keeps_itself_alone(void **state)
+{
+    struct place *p = *state;
+    start_with_root(p);
+    pid_t flooding = run(p, flood_in_container, 0);
+    await_byte();
+    run_beside(p, launch_in_another_container, 0);
+    for (int i = 0; i < 5; i++)
+        run_beside(p, ask_as_root, 0);
+    run_beside(p, launch_in_portions, VICTIM);
+    let_go(p, flooding);
+    await_status(p, "\nclients 1\nprograms 0\n");
+    assert_stops(p);
+}
+
+/* ---- names ---- */
+
+#define NAMES "SELECT count(*) FROM stored_run WHERE user = 'victim'"
+
+static const struct named {
+    const char *cgroups, *owner;
+    int uid;
+    bool has_name;
+} named[] = {
+    {"0::/user.slice/user-61001.slice/session-1.scope", "u61001", 61001, true},
+    /* a container of Slurm's task, without an engine */
+    {"0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", "u61001", 61001, true},
+    {"0::/user.slice/user-61001.slice/user@61001.service/app.slice/libpod-" CONTAINER ".scope", "u61001",
+     61001, true},
+    /* the same user's container, under a subordinate uid */
+    {"0::/user.slice/user-61001.slice/user@61001.service/app.slice/libpod-" CONTAINER ".scope", "u61001",
+     100033, true},
+    {"0::/system.slice/docker-" CONTAINER ".scope", "container-" CONTAINER, 61001, false},
+    {"0::/kubepods.slice/kubepods-pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.slice/crio-" CONTAINER ".scope",
+     "pod-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", 61001, false},
+};
+
+static void launch_named(const struct place *p, int i)
+{
+    be_below(p, named[i].cgroups);
+    be_user(named[i].uid);
+    launch_ten(p);
+}
+
+/* Whoever starts a container chooses its uids. */
+static void a_container_gets_no_name_of_the_host(void **state)
+{
+    struct place *p = *state;
+    int64_t of_user = 0;
+    start_with_root(p);
+    put_file(p, "etc/passwd", "victim:x:61001:61001::/:/bin/sh");
+    put_file(p, "etc/subuid", "61001:100000:65536");
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        let_go(p, run(p, launch_named, (int)i));
+        of_user += named[i].has_name;
+        assert_int_equal(count_of(p, named[i].owner, "SELECT count(uid) - count(*) FROM stored_run"), 0);
+        assert_int_equal(count_of(p, named[i].owner, NAMES), named[i].has_name ? of_user : 0);
+    }
     assert_stops(p);
 }
 
@@ -629,8 +790,11 @@ int main(int argc, char **argv)
         T(a_process_that_has_ended_is_nobody),
         T(a_process_that_is_ending_is_known_by_lasting_control_groups),
         T(root_in_a_container_is_not_root),
+        T(root_in_a_container_reads_no_names),
         T(pods_of_a_namespace_share_a_history),
         T(a_container_has_a_share_of_its_own),
+        T(a_container_that_floods_keeps_itself_alone),
+        T(a_container_gets_no_name_of_the_host),
         T(subordinate_uids_share_what_their_user_has),
         T(a_lock_on_a_file_keeps_its_owner_alone),
         T(a_reader_that_stays_keeps_its_owner_alone),

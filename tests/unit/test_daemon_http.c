@@ -391,6 +391,97 @@ static int change_certificate(int listening)
     return second_s > first_s ? 0 : 6;
 }
 
+static bool is_listening(const struct sockaddr_in *server)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool is_connected = connect(fd, (const struct sockaddr *)server, sizeof *server) == 0;
+    (void)close(fd);
+    return is_connected;
+}
+
+/* Serves until no event is left. */
+static void serve_events(struct occ_http *http, int n)
+{
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(poll(&(struct pollfd){.fd = occ_http_fd(http), .events = POLLIN}, 1, 60000), 1);
+        occ_http_serve(http);
+    }
+}
+
+/* Without its files TLS waits, and so do the TCP sockets: they are never served without it. */
+static void a_missing_certificate_leaves_the_unix_socket(void **state)
+{
+    (void)state;
+    struct sockaddr_in server;
+    char certificate[64], key[64], listen[32], command[64];
+    make_certificates();
+    for (int is_told = 0; is_told < 2; is_told++) {
+        struct occ_http *http = NULL;
+        struct occ_error err = OCC_ERROR_INIT;
+        (void)close(listen_tcp(&server)); /* a port that is free */
+        (void)snprintf(listen, sizeof listen, "127.0.0.1:%u", ntohs(server.sin_port));
+        (void)snprintf(certificate, sizeof certificate, "%s/server.pem", directory);
+        (void)snprintf(key, sizeof key, "%s/server.key", directory);
+        const struct occ_http_options options = {.socket_path = is_told ? "" : address.sun_path,
+                                                 .listen = listen,
+                                                 .tls_paths = {certificate, key, certificate},
+                                                 .reload_ns = is_told ? INT64_C(3600000000000) : 1};
+        (void)unlink(certificate);
+        assert_int_equal(occ_http_open(&options, &http, &err), 0);
+        assert_non_null(http);
+        assert_int_equal(access(address.sun_path, F_OK), is_told ? -1 : 0);
+        serve_events(http, 1);
+        assert_false(is_listening(&server));
+        use_certificate(2);
+        if (is_told)
+            occ_http_reload(http);
+        else
+            serve_events(http, 1);
+        assert_true(is_listening(&server));
+        assert_true(occ_http_expiry_s(http, OCC_TLS_CERTIFICATE) > 0);
+        occ_http_close(http);
+    }
+    (void)snprintf(command, sizeof command, "rm %s/*", directory);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- who is at the other end of the Unix socket ---- */
+
+static bool names_stay(void *context, int connection)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           peer.pid != *(pid_t *)context;
+}
+
+static void a_client_of_the_unix_socket_may_be_refused_names(void **state)
+{
+    (void)state;
+    struct occ_http *http = NULL;
+    pid_t own = getpid();
+    char text[1024] = "";
+    const struct occ_http_options options = {.socket_path = address.sun_path,
+                                             .listen = "",
+                                             .tls_paths = {"", "", ""},
+                                             .write_metrics = write_who,
+                                             .may_see_names = names_stay,
+                                             .context = &own};
+    assert_int_equal(occ_http_open(&options, &http, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+        assert_true(send(fd, "GET /metrics HTTP/1.0\r\n\r\n", 25, MSG_NOSIGNAL) == 25);
+        while (recv(fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_PEEK) <= 0)
+            serve_events(http, 1);
+        assert_true(recv(fd, text, sizeof text - 1, 0) > 0);
+        assert_non_null(strstr(text, i == 0 ? "without names" : "with names"));
+        (void)close(fd);
+        own = 0;
+    }
+    occ_http_close(http);
+}
+
 static void a_certificate_that_failed_is_tried_again(void **state)
 {
     (void)state;
@@ -422,6 +513,8 @@ int main(void)
         cmocka_unit_test(an_address_of_the_settings_is_served),
         cmocka_unit_test(an_address_that_is_taken_leaves_the_socket),
         cmocka_unit_test(a_certificate_that_failed_is_tried_again),
+        cmocka_unit_test(a_missing_certificate_leaves_the_unix_socket),
+        cmocka_unit_test(a_client_of_the_unix_socket_may_be_refused_names),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -66,6 +66,10 @@ struct occ_http {
     struct occ_http_options options;
     int64_t request_ns, reload_ns;
     int64_t next_reload_ns; /* next try to use valid files after a failure; 0: none */
+    /* TLS was asked for and its files could not be used yet: TCP sockets are not served */
+    bool waits_for_tls;
+    int waiting[OCC_HTTP_PASSED_MAX]; /* passed TCP sockets meanwhile */
+    size_t n_waiting;
     struct occ_tls tls;
     struct occ_file_signature tls_files[OCC_TLS_PARTS]; /* signatures of the files at the last read */
     struct server servers[SERVERS_MAX];
@@ -110,9 +114,14 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 
 static bool is_known(const struct server *server, struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *info =
-        server->is_tls ? mhd.get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION) : NULL;
-    return server->is_unix || (info && occ_tls_client_is_known(info->tls_session));
+    const struct occ_http_options *options = &server->http->options;
+    const union MHD_ConnectionInfo *info = NULL;
+    if (server->is_unix || server->is_tls)
+        info = mhd.get_connection_info(connection, server->is_unix ? MHD_CONNECTION_INFO_CONNECTION_FD
+                                                                   : MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (info && server->is_unix)
+        return !options->may_see_names || options->may_see_names(options->context, info->connect_fd);
+    return info && occ_tls_client_is_known(info->tls_session);
 }
 
 static enum MHD_Result answer_metrics(struct server *server, struct MHD_Connection *connection)
@@ -249,21 +258,53 @@ static int add_passed(struct occ_http *http, struct occ_error *err)
     for (int i = 0; i < n && status == 0; i++) {
         bool is_unix = false;
         status = occ_http_adopt(fds[i], &is_unix, err);
-        if (status == 0)
+        if (status == 0 && !is_unix && http->waits_for_tls)
+            http->waiting[http->n_waiting++] = fds[i];
+        else if (status == 0)
             status = add_server(http, fds[i], is_unix, err);
     }
     return status;
 }
 
-/* An address that is taken or forbidden does not end the other sockets. */
-static void add_address(struct occ_http *http)
+static int add_socket(struct occ_http *http, struct occ_error *err)
 {
-    struct occ_error err = OCC_ERROR_INIT;
+    int fd = -1;
+    if (!http->options.socket_path[0])
+        return 0;
+    int status = occ_http_listen(http->options.socket_path, &http->own, &fd, err);
+    return status == 0 ? add_server(http, fd, true, err) : occ_error_prefix(err, "http.socket");
+}
+
+static int add_address(struct occ_http *http, struct occ_error *err)
+{
     uint16_t port;
     int fd = -1;
-    if (http->options.listen[0] && (occ_address_listen(http->options.listen, &fd, &port, &err) != 0 ||
-                                    add_server(http, fd, false, &err) != 0))
-        occ_log(OCC_LOG_ERROR, "http.listen: %s", err.message);
+    if (!http->options.listen[0] || http->waits_for_tls)
+        return 0;
+    int status = occ_address_listen(http->options.listen, &fd, &port, err);
+    if (status == 0)
+        status = add_server(http, fd, false, err);
+    return status == 0 ? 0 : occ_error_prefix(err, "http.listen");
+}
+
+/* A socket that is taken or forbidden does not end the others: its error is logged. Returns the last error if
+ * no socket is served, or waits for TLS. */
+static int add_sockets(struct occ_http *http, struct occ_error *err)
+{
+    static int (*const add[])(struct occ_http *, struct occ_error *) = {add_passed, add_socket, add_address};
+    struct occ_error errors[sizeof add / sizeof *add];
+    int status = 0;
+    for (size_t i = 0; i < sizeof add / sizeof *add; i++) {
+        errors[i] = (struct occ_error)OCC_ERROR_INIT;
+        int code = add[i](http, &errors[i]);
+        status = code != 0 ? occ_fail(err, code, "%s", errors[i].message) : status;
+    }
+    if (!http->servers[0].daemon && !http->waits_for_tls)
+        return status;
+    for (size_t i = 0; i < sizeof add / sizeof *add; i++)
+        if (errors[i].code != 0)
+            occ_log(OCC_LOG_ERROR, "%s", errors[i].message);
+    return 0;
 }
 
 static void warn_of_expired(const struct occ_http *http)
@@ -273,10 +314,34 @@ static void warn_of_expired(const struct occ_http *http)
             occ_log(OCC_LOG_WARNING, "%s has a certificate that has expired", http->options.tls_paths[i]);
 }
 
+/* Files that cannot be used yet leave the Unix socket; without TLS no TCP socket may take their place. */
+static void load_tls(struct occ_http *http)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_tls_look(http->options.tls_paths, http->tls_files);
+    if (occ_tls_load(http->options.tls_paths, &http->tls, &err) == 0) {
+        warn_of_expired(http);
+        return;
+    }
+    http->waits_for_tls = true;
+    http->next_reload_ns = occ_monotonic_ns() + http->reload_ns;
+    occ_log(OCC_LOG_ERROR, "no metrics over TCP until the files of TLS can be used: %s", err.message);
+}
+
+/* Sets the timer; UINT64_MAX: never. Setting it also clears its expiration. */
+static void set_timer(const struct occ_http *http, uint64_t ms)
+{
+    struct itimerspec when = {0}; /* all zero: disarmed */
+    if (ms < UINT64_MAX)
+        when.it_value =
+            (struct timespec){.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000 + 1};
+    (void)timerfd_settime(http->timer, 0, &when, NULL);
+}
+
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err)
 {
     struct occ_http *http = calloc(1, sizeof *http);
-    int status = 0, fd = -1;
+    int status = 0;
     *ret_http = NULL;
     if (!http)
         return occ_no_memory(err);
@@ -288,19 +353,12 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     struct epoll_event event = {.events = EPOLLIN};
     if (http->epoll < 0 || http->timer < 0 || epoll_ctl(http->epoll, EPOLL_CTL_ADD, http->timer, &event) != 0)
         status = occ_fail_errno(err, errno, "cannot watch the HTTP server");
-    occ_tls_look(options->tls_paths, http->tls_files);
-    if (status == 0)
-        status = occ_tls_load(options->tls_paths, &http->tls, err);
-    warn_of_expired(http);
-    if (status == 0)
-        status = add_passed(http, err);
-    if (status == 0 && options->socket_path[0])
-        status = occ_http_listen(options->socket_path, &http->own, &fd, err);
-    if (status == 0 && fd >= 0)
-        status = add_server(http, fd, true, err);
-    if (status == 0)
-        add_address(http);
-    if (status == 0 && http->servers[0].daemon) {
+    if (status == 0) {
+        load_tls(http);
+        status = add_sockets(http, err);
+    }
+    if (status == 0 && (http->servers[0].daemon || http->waits_for_tls)) {
+        set_timer(http, http->waits_for_tls ? 0 : UINT64_MAX);
         *ret_http = http;
         return 0;
     }
@@ -322,6 +380,8 @@ void occ_http_close(struct occ_http *http)
         return;
     for (size_t i = 0; i < SERVERS_MAX; i++)
         stop_server(&http->servers[i]);
+    for (size_t i = 0; i < http->n_waiting; i++)
+        (void)close(http->waiting[i]);
     occ_tls_free(&http->tls);
     occ_http_unlisten(&http->own);
     occ_close_fd(&http->epoll);
@@ -371,44 +431,75 @@ static int use_tls(struct occ_http *http, const struct occ_tls *tls, struct occ_
     return status;
 }
 
-void occ_http_reload(struct occ_http *http)
+/* Serves the TCP sockets that waited for the certificate. */
+static void end_wait(struct occ_http *http)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    http->waits_for_tls = false;
+    for (size_t i = 0; i < http->n_waiting; i++)
+        if (add_server(http, http->waiting[i], false, &err) != 0)
+            occ_log(OCC_LOG_ERROR, "%s", err.message);
+    http->n_waiting = 0;
+    if (add_address(http, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "%s", err.message);
+}
+
+static bool asks_for_tls(const struct occ_http *http)
+{
+    return http->tls.text[OCC_TLS_KEY] || http->waits_for_tls;
+}
+
+/* `is_told`: a failure is logged. */
+static void reload(struct occ_http *http, bool is_told)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_tls tls;
-    if (!http->tls.text[OCC_TLS_KEY])
+    if (!asks_for_tls(http))
         return;
+    bool is_first = http->waits_for_tls;
     occ_tls_look(http->options.tls_paths, http->tls_files);
     int status = occ_tls_load(http->options.tls_paths, &tls, &err);
-    if (status == 0)
+    if (status == 0 && !is_first)
         status = use_tls(http, &tls, &err);
-    bool may_succeed_later = status != 0 && err.code != OCC_E_INVALID;
+    bool may_succeed_later = status != 0 && (is_first || err.code != OCC_E_INVALID);
     http->next_reload_ns = may_succeed_later ? occ_monotonic_ns() + http->reload_ns : 0;
     if (status != 0) {
         occ_tls_free(&tls);
-        occ_log(OCC_LOG_ERROR, "the certificate of /metrics stays as it was: %s", err.message);
+        if (is_told)
+            occ_log(OCC_LOG_ERROR, "%s: %s",
+                    is_first ? "still no metrics over TCP" : "the certificate of /metrics stays as it was",
+                    err.message);
         return;
     }
     occ_tls_free(&http->tls);
     http->tls = tls;
     warn_of_expired(http);
+    if (is_first)
+        end_wait(http);
     for (int i = 0; i < 4; i++)
         http->pages[i / 2][i % 2].made_ns = 0;
     occ_log(OCC_LOG_INFO, "the certificate of /metrics is read anew from %s", http->options.tls_paths[0]);
 }
 
-/* Reads changed files before the next connection is accepted, and tries valid files again at intervals if
- * descriptors or memory were missing. */
+void occ_http_reload(struct occ_http *http)
+{
+    reload(http, true);
+}
+
+/* Reads changed files before the next connection is accepted, and tries files again at intervals if they
+ * could not be used at the start, or if descriptors or memory were missing. */
 static void follow_files(struct occ_http *http)
 {
     struct occ_file_signature now[OCC_TLS_PARTS];
     bool is_same = true;
-    if (!http->tls.text[OCC_TLS_KEY])
+    if (!asks_for_tls(http))
         return;
     occ_tls_look(http->options.tls_paths, now);
     for (int i = 0; i < OCC_TLS_PARTS; i++)
         is_same = is_same && occ_file_signature_is_same(&now[i], &http->tls_files[i]);
-    if (!is_same || (http->next_reload_ns && occ_monotonic_ns() >= http->next_reload_ns))
-        occ_http_reload(http);
+    bool is_due = http->next_reload_ns && occ_monotonic_ns() >= http->next_reload_ns;
+    if (!is_same || is_due)
+        reload(http, !is_same || !http->waits_for_tls);
 }
 
 int64_t occ_http_expiry_s(const struct occ_http *http, enum occ_tls_part part)
@@ -467,9 +558,8 @@ void occ_http_serve(struct occ_http *http)
                                              : run_server(server);
         least_ms = wait_ms < least_ms ? wait_ms : least_ms;
     }
-    struct itimerspec when = {0}; /* all zero: disarmed; setting it also clears its expiration */
-    if (least_ms < UINT64_MAX)
-        when.it_value = (struct timespec){.tv_sec = (time_t)(least_ms / 1000),
-                                          .tv_nsec = (long)(least_ms % 1000) * 1000000 + 1};
-    (void)timerfd_settime(http->timer, 0, &when, NULL);
+    uint64_t reload_ms = (uint64_t)http->reload_ns / 1000000 + 1;
+    if (http->waits_for_tls && reload_ms < least_ms)
+        least_ms = reload_ms;
+    set_timer(http, least_ms);
 }

@@ -2,8 +2,11 @@
  * The daemon's HTTP server (libmicrohttpd, no thread): GET /metrics, /healthz, /readyz and /livez on a Unix
  * socket, at an address of the settings, and on the sockets that systemd passes (LISTEN_FDS). /livez answers
  * as long as the daemon's loop turns, /readyz as /healthz. A client of the Unix socket is trusted by file
- * access, a TCP client by its certificate if the server has TLS; other clients get no series with names of
- * users, jobs or kernels.
+ * access and may_see_names(), a TCP client by its certificate if the server has TLS; other clients get no
+ * series with names of users, jobs or kernels.
+ *
+ * A socket that cannot be opened is logged, and the others are served. TCP sockets that are to have TLS wait
+ * until its files can be used; they are tried every 10 s, and by occ_http_reload().
  *
  * Limits: 32 connections per socket, 8 per address at a TCP socket, 16 KiB of request, 10 s for a request
  * (from accept or the previous answer), 10 s of silence; the text of a page is cached for half a second.
@@ -28,17 +31,19 @@ struct occ_http_options {
     void (*write_metrics)(void *context, FILE *out, bool has_identity, bool is_openmetrics);
     /* false: not healthy. `out` gets the reasons, or "ok". */
     bool (*write_health)(void *context, FILE *out);
+    /* whether the process at the other end of this Unix connection may get names; NULL: yes */
+    bool (*may_see_names)(void *context, int connection);
     void *context;
     int64_t request_ns; /* time limit of a request; 0: 10 s */
     int64_t reload_ns;  /* interval of tries to use valid files after a failure; 0: 10 s */
 };
 
-/* *ret_http is NULL if there is no socket to listen at. */
+/* *ret_http is NULL if there is no socket to listen at. Fails if none of the sockets can be opened. */
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err);
 /* NULL is allowed. */
 void occ_http_close(struct occ_http *http);
 
-/* Reads the TLS files again, even if unchanged. Unusable files change nothing. */
+/* Reads the TLS files again, even if unchanged. Unusable files change nothing. No effect without TLS. */
 void occ_http_reload(struct occ_http *http);
 /* Earliest expiry of the certificates in this file, since the epoch; 0: none. */
 int64_t occ_http_expiry_s(const struct occ_http *http, enum occ_tls_part part);

@@ -12,6 +12,7 @@
 
 #include "support/cleanup.h"
 #include "support/groups.h"
+#include "support/paths.h"
 #include "support/text.h"
 
 #define GROUP        "occtrace"
@@ -49,6 +50,9 @@ int occ_http_listen(const char *path, struct occ_http_socket *ret_socket, int *r
             return occ_fail(err, OCC_E_BUSY, "somebody listens at %s", path);
         (void)unlink(path);
     }
+    int status_of_parents = occ_path_make_passable_parents(path, err);
+    if (status_of_parents != 0)
+        return status_of_parents;
     mode_t old = umask(0177);
     int failed = bind(fd, name, sizeof address);
     int why = errno;
