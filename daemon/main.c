@@ -15,6 +15,7 @@
 #include "daemon/histories/histories.h"
 #include "options.h"
 #include "daemon/owners/owner_directory.h"
+#include "alive.h"
 #include "probe.h"
 #include "server.h"
 #include "daemon/serve/status.h"
@@ -296,6 +297,11 @@ static int print_status(const struct occ_options *options, const struct occ_conf
     return status == 0 && fflush(stdout) != 0 ? occ_fail(err, OCC_E_IO, "cannot write to stdout") : status;
 }
 
+static const char *metrics_socket(const struct occ_config *config)
+{
+    return config->http_socket[0] ? config->http_socket : OCC_PATH_SYSTEM_METRICS;
+}
+
 static int usage_error(const struct occ_error *err)
 {
     (void)fprintf(stderr, "occtraced: %s\nTry 'occtraced --help'.\n", err->message);
@@ -367,6 +373,8 @@ int main(int argc, char **argv)
         (apply_options(&options, &service.config, &err) != 0 || check_private(options.private_fd, &err) != 0))
         return usage_error(&err);
     if (status == 0 && options.migrate)
+        return 0;
+    if (status == 0 && options.alive && (status = occ_alive_ask(metrics_socket(&service.config), &err)) == 0)
         return 0;
     if (status == 0 && options.status && (status = print_status(&options, &service.config, &err)) == 0)
         return 0;

@@ -16,6 +16,8 @@ static const struct occ_option rows[] = {
     {0, "check-config", NULL, AT(check_config), "say whether the settings are valid, and end"},
     {0, "print-config", NULL, AT(print_config), "print the settings in effect, and end"},
     {0, "status", NULL, AT(status), "print the state of the running daemon, and end"},
+    {0, "alive", NULL, AT(alive),
+     "end with 0 if the running daemon's loop turns, for a" OCC_OPTION_INDENT "liveness probe"},
     {0, "json", NULL, AT(json), "with --status: as JSON"},
     {'v', "verbose", NULL, AT(verbose), "with --status: all of each history, instead of a line"},
     {0, "migrate", "PATH", AT(migrate),

@@ -15,7 +15,7 @@ struct occ_options {
     const char *migrate; /* a history or a directory of histories; see upgrade.h */
     const char *private; /* text of the descriptor's number */
     int private_fd;      /* descriptor's number; -1: not given */
-    bool status, json, verbose, backup, foreground, check_config, print_config, help, version;
+    bool status, alive, json, verbose, backup, foreground, check_config, print_config, help, version;
 };
 
 /* OCC_E_INVALID: the message names the option. */

@@ -235,7 +235,7 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     return is_known;
 }
 
-/* In a shared daemon a process whose control groups are unknown may be a container's root. */
+/* In a shared daemon a process with unknown control groups may be a container's root. */
 static bool is_outside(const struct occ_clients *clients, const struct occ_identity *identity,
                        const struct occ_owner *owner)
 {

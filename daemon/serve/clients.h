@@ -106,8 +106,8 @@ void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
 
 /* true if the process at the other end of this connection runs outside of containers and pods, or in the
- * daemon's own one. false also if the kernel does not tell: the process has ended, or the daemon cannot see
- * its pid or its control groups. */
+ * daemon's own container. false also if the kernel does not tell: the process has ended, or the daemon cannot
+ * see its pid or its control groups. */
 bool occ_peer_is_outside(const struct occ_clients *clients, int connection);
 
 /* Moves an identified client of a pod or container to that user. 1: moved; 0: no move needed; -1: no memory

@@ -100,7 +100,7 @@ static bool is_same_file(int a, int b)
            of_a.st_ino == of_b.st_ino;
 }
 
-/* `held`: the lock that is held already, perhaps of the same directory; -1: none. */
+/* `held`: a lock held already, perhaps of the same directory; -1: none. */
 static int lock_in(int fd, const char *directory, int held, int *ret_lock, struct occ_error *err)
 {
     int lock = open_lock(fd, directory, err);
@@ -110,8 +110,8 @@ static int lock_in(int fd, const char *directory, int held, int *ret_lock, struc
     return is_same_file(lock, held) ? 0 : take_lock(lock, directory, err);
 }
 
-/* A lock on the socket's directory that another process keeps is none of a daemon's, which holds it for a
- * moment only. Without room for the own lock's file the other one has to do. */
+/* A daemon holds a lock for a moment, so a process that keeps the lock of the socket's directory is no
+ * daemon. Without room for the file of the own lock, the lock of the socket's directory is required. */
 static int take_locks(int fd, const char *directory, const char *own_directory, struct locks *locks,
                       struct occ_error *err)
 {

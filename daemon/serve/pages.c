@@ -232,7 +232,7 @@ static bool write_health(void *context, FILE *out)
     return !stalled && !is_low;
 }
 
-/* Containers may mount the socket, and most of them run as root. */
+/* Containers may mount the socket, and most containers run as root. */
 static bool may_see_names(void *context, int connection)
 {
     const struct occ_server *s = context;

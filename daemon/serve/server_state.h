@@ -50,7 +50,7 @@ struct occ_server {
     struct occ_sampler *sampler;
     struct occ_listener listener;
     struct occ_queue arrivals; /* queue of the listening socket */
-    /* allowances of accepted connections: of uids, and of owners whose uid has spent its own */
+    /* allowances of accepted connections: of uids, and of owners once the uid has spent its allowance */
     struct occ_arrivals by_uid, by_owner;
     struct occ_clients clients;
     struct occ_profiler_users profiler_users; /* reusable memory */

@@ -212,12 +212,14 @@ def check_refusals(chart):
 
 
 def check_directories(chart):
-    """Library and socket directory are the same for daemon, webhook and removal."""
+    """Library and socket directory are the same for daemon, webhook and removal. Pods mount the socket's directory, not the metrics'."""
     values = [IMAGE, "directories={library: /l, run: /r, histories: /h}"]
     documents = chart.documents(values)
     node, webhook = find(documents, "DaemonSet")["spec"]["template"], find(documents, "Deployment")["spec"]["template"]
     host = {v["hostPath"]["path"] for v in node["spec"]["volumes"] if "hostPath" in v}
-    assert host == {"/l", "/r", "/h", "/var/log/pods"}, host
+    assert host == {"/l", "/r", "/r-metrics", "/h", "/var/log/pods"}, host
+    slash = find(chart.documents([IMAGE, "directories={library: /l, run: /r/, histories: /h}"]), "DaemonSet")["spec"]["template"]["spec"]
+    assert {"name": "metrics", "hostPath": {"path": "/r-metrics", "type": "DirectoryOrCreate"}} in slash["volumes"]
     assert {"--library-directory=/l", "--run-directory=/r"} <= set(webhook["spec"]["containers"][0]["command"])
     removal = find(chart.documents(values + ["removeFromNodes=true"]), "DaemonSet")["spec"]["template"]
     assert {v["hostPath"]["path"] for v in removal["spec"]["volumes"] if "hostPath" in v} == {"/l", "/r", "/h", "/h-ship"}
@@ -226,6 +228,9 @@ def check_directories(chart):
 def check_node(chart):
     daemon = find(chart.documents(SHIP + ["node.counters=gpm"]), "DaemonSet")["spec"]["template"]["spec"]
     by_name = {c["name"]: c for c in daemon["containers"]}
+    for probe in "startupProbe", "livenessProbe":  # at a socket that no tenant reaches
+        assert by_name["occtraced"][probe]["exec"]["command"] == ["occtraced", "--alive"]
+    assert {"name": "metrics", "mountPath": "/run/occtrace-metrics"} in by_name["occtraced"]["volumeMounts"]
     for name in "occtraced", "occtrace-ship":
         assert {"name": "OCCTRACE_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}} in by_name[name]["env"]
     assert "add" not in by_name["occtraced"]["securityContext"]["capabilities"]

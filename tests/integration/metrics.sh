@@ -43,6 +43,12 @@ port=$(free_port)
 serve plain "$port"
 until_true curl -sf -o "$work/health" --unix-socket "$work/metrics.sock" http://node/healthz
 grep -qx ok "$work/health"
+# The liveness probe: 0 while the loop turns, else 1.
+"$build/bin/occtraced" --alive -c "$work/plain.yaml"
+printf 'http: {socket: "%s"}\n' "$work/nobody.sock" >"$work/nobody.yaml"
+code=0; "$build/bin/occtraced" --alive -c "$work/nobody.yaml" 2>"$work/nobody" || code=$?
+[ "$code" = 1 ] && grep -q "no daemon serves metrics at $work/nobody.sock" "$work/nobody" ||
+  { echo "metrics.sh: --alive without a daemon: $code"; cat "$work/nobody"; exit 1; }
 
 page text/plain >"$work/page"
 promtool check metrics <"$work/page"

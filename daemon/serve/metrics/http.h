@@ -31,7 +31,7 @@ struct occ_http_options {
     void (*write_metrics)(void *context, FILE *out, bool has_identity, bool is_openmetrics);
     /* false: not healthy. `out` gets the reasons, or "ok". */
     bool (*write_health)(void *context, FILE *out);
-    /* whether the process at the other end of this Unix connection may get names; NULL: yes */
+    /* true if the process at the other end of this Unix connection may get names; NULL: always true */
     bool (*may_see_names)(void *context, int connection);
     void *context;
     int64_t request_ns; /* time limit of a request; 0: 10 s */
