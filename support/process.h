@@ -17,6 +17,10 @@ bool occ_process_parse_ending(const char *text);
 /* The same for a process; true also if unknown. */
 bool occ_process_is_ending(const char *root, int32_t pid);
 
+/* true if the process is in a pid namespace below the one of `root`/proc, as most containers are, by the line
+ * NSpid of /proc/PID/status. false also if unknown. */
+bool occ_process_is_nested(const char *root, int32_t pid);
+
 /* Start of a process in nanoseconds since the machine's start (occ_boot_ns); -1: unknown. `root` is "" or the
  * directory that stands for "/" (tests). */
 int64_t occ_process_start_boot_ns(const char *root, int32_t pid);

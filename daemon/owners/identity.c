@@ -235,8 +235,10 @@ void occ_identity_read(struct occ_accounts *accounts, int32_t pid, uint32_t uid,
     _cleanup_(occ_freep) char *cgroups = pid > 0 ? read_text(root, path, CGROUP_BYTES) : NULL;
     *ret_identity = (struct occ_identity){
         .start_boot_ns = -1, .uid = uid, .owner_uid = occ_accounts_owner_uid(accounts, uid)};
-    if (pid > 0)
+    if (pid > 0) {
         ret_identity->start_boot_ns = occ_process_start_boot_ns(root, pid);
+        ret_identity->is_nested = occ_process_is_nested(root, pid);
+    }
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
     if (cgroups) { /* read before the flag: a process that is ending stays so */
         ret_identity->is_uncertain =

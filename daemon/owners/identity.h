@@ -26,6 +26,8 @@ struct occ_identity {
     bool is_uncertain;
     /* the control groups were read: without a container among them the process is in none */
     bool has_control_groups;
+    /* in a pid namespace below the daemon's: in a container, also one without a control group of its own */
+    bool is_nested;
     int64_t start_boot_ns; /* start of the process (occ_boot_ns); -1: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
     char pod[37];                          /* uid of the Kubernetes pod */

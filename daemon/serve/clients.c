@@ -235,11 +235,13 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     return is_known;
 }
 
-/* In a shared daemon a process with unknown control groups may be a container's root. */
+/* In a shared daemon a process with unknown control groups may be a container's root. A container without a
+ * control group of its own has a pid namespace at least. */
 static bool is_outside(const struct occ_clients *clients, const struct occ_identity *identity,
                        const struct occ_owner *owner)
 {
-    return (identity->has_control_groups || !clients->is_shared) &&
+    bool is_on_host = identity->has_control_groups && !identity->is_nested;
+    return (is_on_host || !clients->is_shared) &&
            (owner->uid >= 0 || strcmp(owner->name, clients->own.name) == 0);
 }
 
@@ -255,12 +257,21 @@ bool occ_peer_is_outside(const struct occ_clients *clients, int connection)
     return is_peers(&identity, connection, &peer) && is_outside(clients, &identity, &owner);
 }
 
+void occ_client_payer(const struct occ_client *client, char name[OCC_CLIENT_PAYER_BYTES])
+{
+    bool is_unnamed = client->identity.is_nested && client->owner.uid >= 0;
+    (void)snprintf(name, OCC_CLIENT_PAYER_BYTES, "%s%s", client->owner.name,
+                   is_unnamed ? "-in-containers" : "");
+}
+
 int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns)
 {
     struct occ_user *from = client->user, *to;
-    if (!clients->is_shared || client->owner.uid >= 0 || from->container[0])
+    char name[OCC_CLIENT_PAYER_BYTES];
+    occ_client_payer(client, name);
+    if (!clients->is_shared || from->container[0] || (client->owner.uid >= 0 && !client->identity.is_nested))
         return 0;
-    to = user_of(clients, from->uid, client->owner.name);
+    to = user_of(clients, from->uid, name);
     if (!to || !open_queue(to, clients->epoll, now_ns) ||
         occ_event_watch(to->queue.fd, client->fd, &client->socket_source) != 0)
         return -1;

@@ -20,6 +20,8 @@
 #include "daemon/collect/ratelimit.h"
 #include "daemon/collect/share.h"
 
+#define OCC_CLIENT_PAYER_BYTES 80
+
 struct occ_client;
 struct occ_history;
 struct occ_server;
@@ -47,7 +49,8 @@ struct occ_user {
     struct occ_user *next;
     /* the user's uid; programs under the user's subordinate uids belong to the user too */
     uint32_t uid;
-    char container[80];     /* owner name of a pod or container; "": none or not known yet */
+    /* occ_client_payer() of a pod or container; "": none or not known yet */
+    char container[OCC_CLIENT_PAYER_BYTES];
     struct occ_queue queue; /* its descriptor is the epoll of the user's connections and processes */
     size_t n_clients, n_programs;
     bool is_flushing; /* a flush waits in this round */
@@ -109,6 +112,10 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
  * daemon's own container. false also if the kernel does not tell: the process has ended, or the daemon cannot
  * see its pid or its control groups. */
 bool occ_peer_is_outside(const struct occ_clients *clients, int connection);
+
+/* Who pays for an identified client's connections and time: its owner. A user's containers without a control
+ * group of their own pay together, apart from the user's other programs. */
+void occ_client_payer(const struct occ_client *client, char name[OCC_CLIENT_PAYER_BYTES]);
 
 /* Moves an identified client of a pod or container to that user. 1: moved; 0: no move needed; -1: no memory
  * or descriptors. */

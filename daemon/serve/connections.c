@@ -124,12 +124,14 @@ static void name_user(const struct occ_server *s, const struct occ_peer *peer,
  * of one user has no allowances. */
 static bool take_arrival(struct occ_server *s, struct occ_client *arrival)
 {
-    char user[OCC_ARRIVALS_NAME_BYTES];
+    char user[OCC_ARRIVALS_NAME_BYTES], payer[OCC_CLIENT_PAYER_BYTES];
     name_user(s, &arrival->peer, user);
     bool is_within =
         !s->histories_options.collector.round_ns || occ_arrivals_admit(&s->by_uid, user, occ_monotonic_ns());
-    if (!is_within && s->clients.is_shared && occ_client_identify(&s->clients, arrival))
-        is_within = occ_arrivals_admit(&s->by_owner, arrival->owner.name, occ_monotonic_ns());
+    if (!is_within && s->clients.is_shared && occ_client_identify(&s->clients, arrival)) {
+        occ_client_payer(arrival, payer);
+        is_within = occ_arrivals_admit(&s->by_owner, payer, occ_monotonic_ns());
+    }
     if (is_within) {
         admit(s, arrival);
         return true;

@@ -278,15 +278,25 @@ static bool is_on_page(const struct place *p, const char *what)
     return strstr(page, what) != NULL;
 }
 
-static const char *const places_of_root[] = {
-    "0::/system.slice/prometheus.service",
-    "0::/docker/" CONTAINER,
-    "0::/kubepods.slice/kubepods-pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.slice/crio-" CONTAINER ".scope",
+static const struct {
+    const char *cgroups, *status; /* "": not readable */
+} places_of_root[] = {
+    {"0::/system.slice/prometheus.service", "Name:\\tx\\nNSpid:\\t7\\nNSpgid:\\t7\\n"},
+    {"0::/docker/" CONTAINER, ""},
+    {"0::/kubepods.slice/kubepods-pod0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.slice/crio-" CONTAINER ".scope",
+     ""},
+    /* systemd-nspawn, LXC, podman --cgroups=disabled: no id of an engine, but a pid namespace */
+    {"0::/machine.slice/machine-guest.scope", "Name:\\tx\\nNSpid:\\t7\\t1\\nNSpgid:\\t7\\t1\\n"},
 };
 
 static void read_names(const struct place *p, int i)
 {
-    be_below(p, places_of_root[i]);
+    char path[64];
+    be_below(p, places_of_root[i].cgroups);
+    (void)snprintf(path, sizeof path, "proc/%d/status", (int)getpid());
+    if (places_of_root[i].status[0])
+        put_file(p, path, places_of_root[i].status);
+    check(is_told(p, "pause 1", "1") == (i == 0));
     check(is_on_page(p, "\nocctrace_run_info{") == (i == 0));
     check(is_on_page(p, "\nocctrace_job_launches_total{") == (i == 0));
 }

@@ -186,6 +186,51 @@ static void test_ending_processes(void **state)
 }
 
 /* The kernel's view wins over a program's claim, and each run names the source of its job. */
+/* A container has a pid namespace even where its control group has no id of an engine. */
+static void test_nested_processes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        bool is_nested;
+    } cases[] = {
+        {"Name:\tx\nNSpid:\t80\nNSpgid:\t80\n", false},
+        {"Name:\tx\nNSpid:\t80\t1\nNSpgid:\t80\t1\n", true},
+        {"Name:\tx\nNSpid:\t80\t7\t1\nNSpgid:\t80\t7\t1\n", true},
+        {"Name:\tNSpid:\t1\t2\nNSpid:\t80\nNSpgid:\t80\t1\n", false}, /* a name */
+        {"Name:\tx\nNSpid:\t80", false},
+        {"Name:\tx\n", false}, /* a kernel without namespaces */
+        {"", false},
+    };
+    char root[] = "/tmp/occtrace-identity-XXXXXX", command[64];
+    struct occ_identity id;
+    struct occ_accounts *accounts;
+    assert_non_null(mkdtemp(root));
+    assert_int_equal(occ_accounts_new(root, &accounts, NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_file(root, "/proc/80/status", cases[i].status);
+        occ_identity_read(accounts, 80, 7, &id);
+        if (id.is_nested != cases[i].is_nested)
+            fail_msg("%s", cases[i].status);
+        assert_false(id.has_control_groups);
+    }
+    char *long_text = calloc(1, 900000); /* with as many groups as a process may have */
+    size_t n = (size_t)sprintf(long_text, "Name:\tx\nGroups:\t");
+    for (int i = 0; i < 65536; i++)
+        n += (size_t)sprintf(long_text + n, "%u ", 4000000000U);
+    (void)sprintf(long_text + n, "\nNSpid:\t80\t1\n");
+    put_file(root, "/proc/80/status", long_text);
+    occ_identity_read(accounts, 80, 7, &id);
+    assert_true(id.is_nested);
+    free(long_text);
+    put_file(root, "/proc/80/cgroup", "0::/\n");
+    occ_identity_read(accounts, 80, 7, &id);
+    assert_true(id.has_control_groups);
+    occ_accounts_free(accounts);
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
 static void test_trust(void **state)
 {
     (void)state;
@@ -551,6 +596,7 @@ int main(void)
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_a_users_pods_have_no_namespace),
         cmocka_unit_test(test_ending_processes),
+        cmocka_unit_test(test_nested_processes),
         cmocka_unit_test(test_trust),
         cmocka_unit_test(test_jobs_of_gpus),
         cmocka_unit_test(test_gpus_with_instances_have_no_jobs),

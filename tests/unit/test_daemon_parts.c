@@ -407,6 +407,18 @@ static void a_container_spends_its_own_allowance(void **state)
     occ_connections_accept(s, NULL);
     assert_false(is_hung_up(other));
     assert_int_equal(clients_of(s, "container-" OTHER_CONTAINER), 1);
+    /* a container without a control group of its own */
+    char path[64], unnamed[64];
+    (void)snprintf(path, sizeof path, "proc/%d/status", (int)getpid());
+    (void)snprintf(unnamed, sizeof unnamed, "%s-in-containers", user);
+    put_file(root, path, "Name:\tx\nNSpid:\t7\t1\n");
+    be_seen_in(root, "0::/machine.slice/guest\n");
+    int nested = connect_to_address(&address, size);
+    occ_connections_accept(s, NULL);
+    assert_false(is_hung_up(nested));
+    assert_int_equal(clients_of(s, unnamed), 1);
+    assert_int_equal(clients_of(s, ""), 1);
+    (void)close(nested);
     (void)close(flooding);
     (void)close(outside);
     (void)close(other);
