@@ -90,7 +90,7 @@ def rows_of(history):
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
     query = f"""SELECT m.minute * 60, coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid,
         'container:' || r.container, 'session:' || r.session_id, 'run:' || lower(hex(r.uuid))),
-        coalesce(r.user, r.uid || ''), k.mangled, d.name, {" || ',' || ".join("c." + c for c in CONFIG)},
+        coalesce(r.user, CASE WHEN r.container IS NULL AND r.k8s_pod_uid IS NULL THEN r.uid || '' END, ''), k.mangled, d.name, {" || ',' || ".join("c." + c for c in CONFIG)},
         coalesce(c.main_cause, ''), m.launches,
         m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, m.histogram, e.achieved_sum, e.achieved_ns, e.elapsed_sum,
         e.elapsed_ns, e.achieved_error_sum, e.elapsed_error_sum, coalesce(d.sm_count * c.max_warps_per_sm, 0), coalesce(c.expected_elapsed_low, 0), lower(hex(r.uuid)),

@@ -54,6 +54,16 @@ fresh "pid = $dead, node_id = NULL"
 expect 1 "$occq" rm -d "$db" 2
 is_there || fail "its process is on another machine, maybe"
 
+# ---- whose it is ----
+fresh "user = NULL, uid = 4711, pid = $dead"
+expect 0 "$occq" prune -d "$db" --user 4711
+is_there && fail "a user without a name has a number"
+for where in container k8s_pod_uid; do
+  fresh "user = NULL, uid = 4711, pid = $dead, $where = 'x'"
+  "$occq" prune -d "$db" --user 4711 >stdout 2>stderr || true
+  is_there || fail "the number of a user in a container ($where) is no user's here"
+done
+
 # ---- the minute after its end ----
 fresh "end_ns = $(now) - 1000000000"
 expect 1 "$occq" rm -d "$db" 2

@@ -518,6 +518,26 @@ static void the_row_of_a_run_that_ended_long_ago(void **state)
     tear_down(&w);
 }
 
+static void the_number_of_a_container_is_no_user(void **state)
+{
+    (void)state;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db,
+                           "WITH r(user, uid, container, k8s_pod_uid) AS (VALUES ('ada', 7, NULL, "
+                           "NULL), (NULL, 7, NULL, NULL), ('ada', 7, 'c', NULL), (NULL, 7, 'c', "
+                           "NULL), (NULL, 7, NULL, 'p'), (NULL, NULL, NULL, NULL)) SELECT "
+                           "group_concat('<' || " OCC_SHIP_USER " || '>', '') FROM r",
+                           -1, &stmt, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_string_equal((const char *)sqlite3_column_text(stmt, 0), "<ada><7><ada><><><>");
+    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_close(db);
+}
+
 int main(int argc, char **argv)
 {
     seed_step = input_step(argc, argv, 4);
@@ -525,6 +545,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_warehouse_has_what_the_history_has),
         cmocka_unit_test(nothing_of_a_run_that_was_removed_unsent),
         cmocka_unit_test(the_row_of_a_run_that_ended_long_ago),
+        cmocka_unit_test(the_number_of_a_container_is_no_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
