@@ -1,7 +1,6 @@
 /* The callbacks of CUPTI; see guest.h. */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,18 +14,14 @@ static void add_cost(struct occ_pool *pool, uint64_t began_ns)
     atomic_fetch_add_explicit(&pool->callback_ns, spent_ns, memory_order_relaxed);
 }
 
-/* true in CUPTI's worker thread. If CUPTI started it during the guest's start, it has all signals blocked
- * (init.c). If CUPTI starts it later, with the first context, it has the signal mask of a program's thread,
- * and is recognised because it returns buffers without ever requesting one. Threads that flush return buffers
- * too: the helper and the program's main thread. */
+/* true in CUPTI's worker thread. If CUPTI started it during the guest's start, it has the guest's signal mask
+ * (workers.h). If CUPTI starts it later, with the first context, it has the signal mask of a program's
+ * thread, and is recognised because it returns buffers without ever requesting one. Threads that flush return
+ * buffers too: the helper and the program's main thread. */
 static bool is_worker(struct occ_guest *guest)
 {
-    sigset_t blocked;
-    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
-        return false;
-    return sigismember(&blocked, SIGSEGV) == 1 ||
-           (guest->workers.n == 0 && (pid_t)syscall(SYS_gettid) != guest->pid &&
-            !occ_pool_may_have_asked(&guest->pool, (uintptr_t)pthread_self()));
+    return occ_workers_has_mask() || (guest->workers.n == 0 && (pid_t)syscall(SYS_gettid) != guest->pid &&
+                                      !occ_pool_may_have_asked(&guest->pool, (uintptr_t)pthread_self()));
 }
 
 static void find_worker(struct occ_guest *guest)

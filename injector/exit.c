@@ -46,7 +46,8 @@ static void wait_for_helper(struct occ_guest *g)
     int still = 0; /* looks in a row */
     while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && still < PATIENCE_LOOKS &&
            occ_clock_ns(CLOCK_MONOTONIC) < limit_ns) {
-        occ_wake_wait(&g->finished, 0, LOOK_NS);
+        /* the whole time, also with a signal each millisecond */
+        (void)occ_wake_await(&g->finished, occ_clock_ns(CLOCK_MONOTONIC) + LOOK_NS);
         uint64_t seen = progress;
         progress = progress_of(g);
         still = progress == seen ? still + 1 : 0;

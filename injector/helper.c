@@ -138,6 +138,12 @@ static bool is_last_thread(struct occ_guest *g)
            tasks.st_nlink == 2u + 2u + count_workers(g); /* ., .., the main thread, this one */
 }
 
+/* Also if a thread is the program's that did not run yet when the guest started. */
+static bool is_surely_last_thread(struct occ_guest *g)
+{
+    return is_last_thread(g) && (!occ_workers_settle(&g->workers) || is_last_thread(g));
+}
+
 static void do_round(struct helper *h, uint64_t now_ns)
 {
     struct occ_guest *g = h->guest;
@@ -216,7 +222,7 @@ static void *run(void *arg)
         uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
         if (now_ns >= h.next_round_ns) {
             do_round(&h, now_ns);
-            if (is_last_thread(g))
+            if (is_surely_last_thread(g))
                 end_the_process(&h);
             h.next_round_ns = next_round_ns(g, now_ns);
         } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {

@@ -4,7 +4,8 @@
  * the guest must not affect the program.
  *
  * Order: environment; another profiler?; ring; libcupti and its records; helper. Signals are blocked
- * meanwhile, so that the worker that CUPTI starts has them blocked as well.
+ * meanwhile, so that the worker that CUPTI starts has them blocked as well, and is recognised by it
+ * (workers.h).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -100,7 +101,6 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         stay_quiet(g, reason);
         return;
     }
-    occ_workers_end(&g->workers);
     reason[0] = '\0'; /* reason of a libcupti that was skipped */
     if (g->env.exact)
         start_exact(g, reason);
@@ -110,6 +110,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);
     occ_recording_start(g);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
+    occ_workers_end(&g->workers); /* late: most of CUPTI's threads run by now */
     occ_ring_set_cost(&g->ring, OCC_COST_INIT_NS, occ_clock_ns(CLOCK_MONOTONIC) - began_ns);
     atomic_store(&g->state, OCC_GUEST_RUNNING);
     if (occ_helper_start(g))
@@ -159,9 +160,10 @@ void occ_guest_start(void)
     int idle = OCC_GUEST_IDLE;
     if (!atomic_compare_exchange_strong(&g->state, &idle, OCC_GUEST_STARTING))
         return;
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t mask, before;
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &before);
+    mask = occ_workers_mask(&before);
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
     start(g);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +11,53 @@
 #include <unistd.h>
 
 #define NOTED_MAX  4096u
-#define LIST_BYTES 4096u
+#define LIST_BYTES 1024u
+#define TEXT_BYTES 1024u
+#define LINE_BYTES 64u /* of /proc/PID/status with the mask, and more */
+
+/* glibc's own signals, which it never blocks in a thread that runs. It blocks them in a new thread until the
+ * thread takes its own mask. */
+#define INTERNAL_MASK (UINT64_C(3) << (32 - 1))
 
 static struct {
     pid_t threads[NOTED_MAX];
     uint32_t n;
 } noted;
+
+static int mark; /* the signal that CUPTI's threads do not block; 0: none */
+
+static bool is_free(int signal, const sigset_t *before)
+{
+    struct sigaction action;
+    return sigismember(before, signal) == 0 && sigaction(signal, NULL, &action) == 0 &&
+           action.sa_handler == SIG_DFL;
+}
+
+/* SIGSTKFLT: no kernel sends it. */
+sigset_t occ_workers_mask(const sigset_t *before)
+{
+    sigset_t mask;
+    (void)sigfillset(&mask);
+    mark = is_free(SIGSTKFLT, before) ? SIGSTKFLT : 0;
+    for (int signal = SIGRTMAX; mark == 0 && signal >= SIGRTMIN; signal--)
+        mark = is_free(signal, before) ? signal : 0;
+    if (mark != 0)
+        (void)sigdelset(&mask, mark);
+    return mask;
+}
+
+bool occ_workers_has_mask(void)
+{
+    sigset_t blocked;
+    if (mark == 0 || pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+        return false;
+    int signal = 1;
+    while (signal <= SIGRTMAX &&
+           (signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN) ||
+            sigismember(&blocked, signal) == (signal != mark)))
+        signal++;
+    return signal > SIGRTMAX;
+}
 
 /* Entry as returned by getdents64(2); opendir(3) would allocate. */
 struct entry {
@@ -62,35 +104,68 @@ static bool is_noted(pid_t thread)
     return i < noted.n;
 }
 
-/* Reads the signals that a thread blocks; false: the thread has ended. */
-static bool read_mask(pid_t thread, unsigned long long *ret_mask)
+/* Reads the signals that a thread blocks, bit n - 1 for signal n; false: the thread has ended. The list of
+ * groups, which comes before them, may be long: the end of each block is kept in front of the next. */
+static bool read_mask(pid_t thread, uint64_t *ret_mask)
 {
-    char text[4096];
+    char text[TEXT_BYTES + 1];
+    const char *line = NULL;
+    size_t kept = 0;
+    ssize_t n;
     (void)snprintf(text, sizeof text, "/proc/self/task/%d/status", (int)thread);
     int fd = open(text, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    while (fd >= 0 && !line && (n = read(fd, text + kept, TEXT_BYTES - kept)) > 0) {
+        size_t used = kept + (size_t)n;
+        text[used] = '\0';
+        line = strstr(text, "\nSigBlk:");
+        if (line && strchr(line + 1, '\n'))
+            break;
+        line = NULL;
+        kept = used < LINE_BYTES ? used : LINE_BYTES;
+        memmove(text, text + used - kept, kept);
+    }
     if (fd >= 0)
         (void)close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *line = strstr(text, "\nSigBlk:");
-    return line && sscanf(line, "\nSigBlk: %llx", ret_mask) == 1;
+    *ret_mask = line ? strtoull(line + strlen("\nSigBlk:"), NULL, 16) : 0;
+    return line != NULL;
 }
 
-/* A thread that has not run yet blocks glibc's own signals as well. */
+/* Adds a thread with the mask, or one that has not begun to run. */
 static void take_worker(pid_t thread, void *context)
 {
     struct occ_workers *workers = context;
-    unsigned long long mask, own;
-    if (workers->n < OCC_WORKERS_MAX && !is_noted(thread) && read_mask(thread, &mask) &&
-        read_mask((pid_t)syscall(SYS_gettid), &own) && (mask & own) == own)
-        workers->threads[workers->n++] = thread;
+    uint64_t mask;
+    if (workers->n == OCC_WORKERS_MAX || is_noted(thread) || !read_mask(thread, &mask))
+        return;
+    bool is_unborn = (mask & INTERNAL_MASK) == INTERNAL_MASK;
+    if (!is_unborn && (mask & ~INTERNAL_MASK) != workers->mask)
+        return;
+    workers->unborn |= (uint32_t)is_unborn << workers->n;
+    workers->threads[workers->n++] = thread;
 }
 
 void occ_workers_end(struct occ_workers *ret_workers)
 {
-    ret_workers->n = 0;
-    if (noted.n > 0 && noted.n < NOTED_MAX)
-        for_each_thread(take_worker, ret_workers);
+    *ret_workers = (struct occ_workers){.n = 0};
+    if (mark == 0 || noted.n == 0 || noted.n == NOTED_MAX ||
+        !read_mask((pid_t)syscall(SYS_gettid), &ret_workers->mask))
+        return;
+    ret_workers->mask &= ~INTERNAL_MASK;
+    for_each_thread(take_worker, ret_workers);
+}
+
+bool occ_workers_settle(struct occ_workers *workers)
+{
+    struct occ_workers settled = {.mask = workers->mask};
+    if (workers->unborn == 0)
+        return false;
+    for (uint32_t i = 0; i < workers->n; i++)
+        if (workers->unborn & (1u << i))
+            take_worker(workers->threads[i], &settled);
+        else
+            settled.threads[settled.n++] = workers->threads[i];
+    *workers = settled;
+    return true;
 }
 
 static bool is_alive(pid_t thread)

@@ -577,6 +577,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     sim_cupti_enter(__func__);
     if (!sim_cupti_has_device())
         return CUPTI_ERROR_UNKNOWN;
+    (void)usleep((useconds_t)sim_fault(SIM_FAULT_SLOW_FLUSH));
     pthread_mutex_lock(&lock);
     bool registered = return_buffer != NULL;
     take_outlets_locked(flag & FORCED_FLUSH);

@@ -43,6 +43,7 @@
     X(REGISTER, "register", "CUptiResult", "cuptiActivityRegisterCallbacks returns it")                      \
     X(ENABLE, "enable", "CUptiResult", "cuptiActivityEnable returns it")                                     \
     X(SLOW_ENABLE, "slow_enable", "us", "cuptiActivityEnable takes so long after records have begun")        \
+    X(SLOW_FLUSH, "slow_flush", "us", "cuptiActivityFlushAll takes so long before it returns a buffer")      \
     X(DROP, "drop", "N", "every Nth record is lost and counted as dropped")                                  \
     X(ZERO, "zero", "N", "every Nth record has start = end = 0")                                             \
     X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \

@@ -12,7 +12,7 @@ set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTOR
 foreach(part activity env governor guest_log link preflight reclaim)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
-foreach(part ask intern memory recording)
+foreach(part ask intern memory recording workers)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring THREADS)
 endforeach()
 occ_add_test(test_injector_buffers SOURCES test_injector_buffers.c USES occ_injector occ_ring THREADS CASES "test_threads")

@@ -210,6 +210,33 @@ static int main_thread_leaves(const char *argument)
     pthread_exit(NULL);
 }
 
+static void *works_for_long(void *unused)
+{
+    usleep(2500000); /* the guest looks for the last thread once a second */
+    guest_print("the result is written");
+    return unused;
+}
+
+static void *makes_a_worker(void *us)
+{
+    sigset_t all;
+    pthread_t worker;
+    usleep((useconds_t)(long)us);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    make_threads(1, works_for_long, 0, &worker);
+    return NULL;
+}
+
+/* A thread with all signals blocked begins while the main thread initialises CUDA, and outlives it. */
+static int main_thread_leaves_a_worker(const char *argument)
+{
+    guest_open();
+    make_threads(1, makes_a_worker, number_of(argument), threads);
+    guest_launch(LAUNCHES);
+    pthread_exit(NULL);
+}
+
 /* ---- signals ---- */
 
 static volatile sig_atomic_t signals;
@@ -237,6 +264,17 @@ static int is_interrupted(const char *argument)
         pause();
     guest_print("interrupted");
     return 0;
+}
+
+/* The signals go on while the guest waits for its last round. */
+static int is_interrupted_at_its_end(const char *argument)
+{
+    const struct itimerval each = {{0, 500}, {0, 500}};
+    signal(SIGALRM, count_signal);
+    guest_launch(number_of(argument));
+    setitimer(ITIMER_REAL, &each, NULL);
+    guest_launch(LAUNCHES);
+    exit(0);
 }
 
 static int catches_a_fault(const char *argument)
@@ -310,7 +348,9 @@ const struct guest_row guests_that_end[] = {
     {"threads_left", threads_are_left},
     {"pthread_exit", main_thread_leaves},
     {"pthread_exit_early", main_thread_leaves_early},
+    {"pthread_exit_worker", main_thread_leaves_a_worker},
     {"sigalrm", is_interrupted},
+    {"sigalrm_exit", is_interrupted_at_its_end},
     {"fault", catches_a_fault},
     {"signals", prints_signals},
     {"sigwait", waits_for_signals},

@@ -27,12 +27,17 @@ row -l 20 "pthread_exit in main, another thread goes on" "$g" pthread_exit on
 row -l 0 "pthread_exit in main before the first launch" "$g" pthread_exit_early
 before=(env OCCSIM_FAULT=late_worker:1) # CUPTI's thread is not the program's, though a thread that launches starts it
 row -l 20 "pthread_exit in main, a late thread of CUPTI" "$g" pthread_exit
+before=(env OCCSIM_FAULT=slow_enable:200000) # a thread of the program begins while the guest starts CUPTI
+row -l 20 "pthread_exit in main, a thread begun beside cuInit works on" "$g" pthread_exit_worker 20000
 before=()
 
 # ---- threads and signals ----
 slow "1000 threads" "$g" threads 1000
 row -l 20 "50 cancelled threads" "$g" cancel
 row -l 200 "SIGALRM every 0.5 ms" "$g" sigalrm 10
+before=(env OCCSIM_FAULT=slow_flush:60000)
+row -l 220 "SIGALRM every 0.5 ms at the end, CUPTI takes long" "$g" sigalrm_exit 200
+before=()
 row -l 40 "a caught segmentation fault" "$g" fault
 row -l 20 "errno, mask, handlers, thread name" "$g" signals
 row -l 20 "takes signals by sigwait" "$g" sigwait
