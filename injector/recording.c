@@ -18,6 +18,7 @@
 /* Rows of `causes`, in order of priority. */
 enum cause {
     GONE,
+    REFUSED,
     TAKEN,
     SUSPECTED,
     PAUSED,
@@ -37,6 +38,8 @@ static const struct {
     bool is_overhead; /* the governor's figures follow the text */
 } causes[] = {
     [GONE] = {"another profiler of the program took CUPTI over", OCC_LEVEL_NOTHING, false},
+    [REFUSED] = {"CUPTI refused to record again; another profiler of the program may use it",
+                 OCC_LEVEL_NOTHING, false},
     [TAKEN] = {"another profiler of the program used CUPTI (PyTorch's profiler does)", OCC_LEVEL_NOTHING,
                false},
     [SUSPECTED] = {"another profiler of the program seems to use CUPTI: records have stopped arriving",
@@ -61,6 +64,7 @@ static enum cause find_cause(const struct occ_guest *g)
     uint64_t end_ms = g->env.duration_ms > 0 ? begin_ms + g->env.duration_ms : UINT64_MAX;
     const bool holds[] = {
         [GONE] = r->is_gone,
+        [REFUSED] = r->is_refused,
         [TAKEN] = r->takeover.state == OCC_TAKEOVER_TAKEN,
         [SUSPECTED] = r->takeover.state == OCC_TAKEOVER_SUSPECTED,
         [PAUSED] = occ_ring_is_paused(&g->ring) && !g->exact.run,
@@ -81,6 +85,15 @@ static enum cause find_cause(const struct occ_guest *g)
 
 /* ---- CUPTI ---- */
 
+/* CUPTI refuses the kind: another client may have it for a while. The guest waits as after a session of
+ * another client. Its callbacks and buffers are still registered. */
+static void wait_after_refusal(struct occ_recording *r)
+{
+    r->is_refused = true;
+    r->takeover.state = OCC_TAKEOVER_TAKEN;
+    r->takeover.rest_rounds = 0;
+}
+
 /* Switches kernel records on or off. CUPTI's kinds belong to the process, not to a client: disabling one
  * while another client's session has just begun would cost that client its records. So the kind is disabled
  * only after CUPTI has requested a buffer from the guest since recording was to stop; until then the guest's
@@ -100,7 +113,7 @@ static void enable(struct occ_guest *g, bool on)
     if (result == OCC_CUPTI_SUCCESS)
         r->is_enabled = on;
     else if (on)
-        r->is_gone = true;
+        wait_after_refusal(r);
 }
 
 static int has_cupti_client(struct dl_phdr_info *info, size_t size, void *unused)
@@ -132,7 +145,8 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
     return signs;
 }
 
-/* Registers again. Buffers that went to another client are reclaimed before CUPTI can request one: a thread
+/* Registers again, or only enables the kind after a refusal: to register would take another client's
+ * callbacks. Buffers that went to another client are reclaimed before CUPTI can request one: a thread
  * may launch while CUPTI enables the kind, and its buffer is in use from then on. Reclaiming once per session
  * is enough; a suspicion is no session, as CUPTI may still have the guest's buffers. */
 static void register_again(struct occ_guest *g, const struct occ_takeover_signs *signs)
@@ -144,9 +158,11 @@ static void register_again(struct occ_guest *g, const struct occ_takeover_signs 
         occ_pool_reclaim(&g->pool);
         r->must_reclaim = false;
     }
-    r->is_enabled = occ_tracing_resume(&g->tracing);
+    r->is_enabled = r->is_refused ? occ_tracing_enable(&g->tracing, true) == OCC_CUPTI_SUCCESS
+                                  : occ_tracing_resume(&g->tracing);
     occ_takeover_registered_again(&r->takeover, signs); /* also after a failure: the next try waits longer */
     r->takeover.state = r->is_enabled ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
+    r->is_refused &= !r->is_enabled;
     r->flush_failures = 0;
 }
 

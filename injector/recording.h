@@ -34,6 +34,7 @@ struct occ_recording {
     unsigned int cause;        /* cause reported last: enum cause of recording.c */
     uint64_t reported_from_ns; /* start of that cause */
     bool is_enabled;           /* CUPTI records kernels for the guest */
+    bool is_refused;           /* the state TAKEN is CUPTI's refusal to enable the kind, not a session */
     bool must_reclaim;         /* another client's session took the buffers that CUPTI had */
 };
 

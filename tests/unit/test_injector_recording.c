@@ -307,9 +307,9 @@ static void buffers_that_cupti_may_have_are_not_reclaimed(void **state)
     assert_false(guest->foreign_buffer);
 }
 
-/* CUPTI refuses the kind after a pause: another client may have it now, and a second try would disturb that
- * client's session. */
-static void a_refused_kind_is_not_tried_again(void **state)
+/* CUPTI refuses the kind after a pause: another client may have it now. The guest tries again as after
+ * another client's session, and waits twice as long each time. */
+static void a_refused_kind_is_tried_again(void **state)
 {
     (void)state;
     start();
@@ -321,14 +321,62 @@ static void a_refused_kind_is_not_tried_again(void **state)
     second();
     assert_false(cupti.is_enabled);
     occ_ring_pause(daemon_, false);
-    cupti.enable_result = 1;
+    cupti.enable_result = 39;
     second();
-    assert_state(OCC_LEVEL_NOTHING, "took CUPTI over", 3000);
+    assert_state(OCC_LEVEL_NOTHING, "refused to record again", 3000);
+    seconds(3); /* the second refusal */
     cupti.enable_result = 0;
-    seconds(100);
+    seconds(5);
     assert_false(cupti.is_enabled);
-    assert_int_equal(cupti.registrations, 1);
+    second();
+    assert_true(cupti.is_enabled);
+    assert_state(OCC_LEVEL_TRACE, "", 12000);
+    assert_true(is_kept_at(12500));
+    assert_false(is_kept_at(11500));
+    launch();
+    seconds(100);
     assert_no_state();
+    assert_int_equal(cupti.registrations, 1); /* another client's callbacks stay */
+}
+
+/* The same at the end of --delay, where no buffer has gone out yet. */
+static void a_refusal_after_the_delay_loses_a_few_seconds(void **state)
+{
+    (void)state;
+    guest->env.delay_ms = 1500;
+    start();
+    assert_state(OCC_LEVEL_NOTHING, "--delay", 0);
+    second();
+    cupti.enable_result = 39;
+    second();
+    assert_state(OCC_LEVEL_NOTHING, "refused to record again", 2000);
+    cupti.enable_result = 0;
+    seconds(3);
+    assert_true(cupti.is_enabled);
+    assert_state(OCC_LEVEL_TRACE, "", 5000);
+    assert_false(guest->recording.is_gone);
+}
+
+/* Buffers that CUPTI has when it refuses are still the guest's. */
+static void a_refusal_reclaims_nothing(void **state)
+{
+    (void)state;
+    start();
+    launch();
+    occ_ring_pause(daemon_, true);
+    second();
+    uint8_t *out = request();
+    second();
+    occ_ring_pause(daemon_, false);
+    cupti.enable_result = 39;
+    second();
+    cupti.enable_result = 0;
+    seconds(3);
+    assert_true(cupti.is_enabled);
+    for (int i = 0; i < BUFFERS; i++)
+        assert_true(request() != out);
+    complete(out);
+    assert_false(guest->foreign_buffer);
 }
 
 /* CUPTI refuses the kind after it took our callbacks: it may have asked for buffers since. */
@@ -843,7 +891,9 @@ int main(void)
         T(a_buffer_taken_inside_enable_has_one_owner),
         T(buffers_of_the_session_come_back),
         T(buffers_that_cupti_may_have_are_not_reclaimed),
-        T(a_refused_kind_is_not_tried_again),
+        T(a_refused_kind_is_tried_again),
+        T(a_refusal_after_the_delay_loses_a_few_seconds),
+        T(a_refusal_reclaims_nothing),
         T(a_failed_return_reclaims_once),
         T(two_sessions_are_two_periods),
         T(a_foreign_buffer_ends_recording),
