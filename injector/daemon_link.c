@@ -23,6 +23,7 @@
 #define STAYED_NS   (SECOND_NS * 10)  /* a shorter connection may mean a refusal */
 #define NAP_NS      (SECOND_NS / 500) /* between two tries at the program's end */
 #define LOOK_MS     20
+#define ANSWERS_MAX 4 /* read at a look: a daemon that sends without end must not hold the program */
 #define SOCKET_NAME "/occtraced.sock"
 
 /* Connecting clients wait this long for room in a busy daemon's queue, in order of arrival. */
@@ -150,9 +151,9 @@ static void look(struct occ_link *link, uint64_t now_ns)
 {
     int fd = occ_fd_get(&link->socket);
     enum occ_hello_answer answer = OCC_HELLO_BROKEN;
-    while (fd >= 0 && (answer = occ_hello_receive(fd)) == OCC_HELLO_OWNED)
+    for (int i = 0; fd >= 0 && i < ANSWERS_MAX && (answer = occ_hello_receive(fd)) == OCC_HELLO_OWNED; i++)
         link->is_taken = true;
-    if (answer == OCC_HELLO_WAITS)
+    if (answer == OCC_HELLO_WAITS || answer == OCC_HELLO_OWNED)
         return;
     occ_fd_close(&link->socket);
     link->is_refused = answer == OCC_HELLO_ENDED && !link->is_taken;

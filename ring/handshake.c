@@ -41,9 +41,9 @@ enum occ_hello_answer occ_hello_receive(int socket)
 {
     char answer[sizeof OCC_HELLO_TAKEN];
     ssize_t n = recv(socket, answer, sizeof answer, MSG_DONTWAIT);
-    if (n > 0)
+    if (n == sizeof OCC_HELLO_TAKEN - 1 && memcmp(answer, OCC_HELLO_TAKEN, (size_t)n) == 0)
         return OCC_HELLO_OWNED;
-    if (n == 0)
+    if (n >= 0)
         return OCC_HELLO_ENDED;
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? OCC_HELLO_WAITS : OCC_HELLO_BROKEN;
 }

@@ -41,7 +41,7 @@ bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd);
 enum occ_hello_answer {
     OCC_HELLO_WAITS, /* no answer has come yet */
     OCC_HELLO_OWNED, /* the daemon has the ring */
-    OCC_HELLO_ENDED, /* the daemon closed the connection */
+    OCC_HELLO_ENDED, /* the daemon closed the connection, or sent another answer than OCC_HELLO_TAKEN */
     OCC_HELLO_BROKEN /* the daemon died before it read the packet */
 };
 /* Takes the next answer from the socket. Does not wait. */

@@ -93,6 +93,41 @@ static void test_handshake(void **state)
     close(fd);
 }
 
+/* A daemon that answers without end must not hold the program: each look reads a few answers. */
+static void test_a_flood_of_answers_is_read_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    char byte;
+    int unread = 0;
+    assert_true(tend(f, 1));
+    int fd = accept_ring(f);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(send(fd, OCC_HELLO_TAKEN, strlen(OCC_HELLO_TAKEN), MSG_NOSIGNAL), 5);
+    assert_true(tend(f, 2));
+    assert_true(f->link.is_taken);
+    while (recv(f->link.socket.fd, &byte, 1, MSG_DONTWAIT) == 1)
+        unread++;
+    assert_int_equal(unread, 6);
+    close(fd);
+}
+
+/* An answer that no daemon gives: the ring is not taken, and nobody waits. */
+static void test_another_answer_is_a_refusal(void **state)
+{
+    static const char *const answers[] = {"x", "take", "taken\n", "takem", "ok taken"};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        f->link.retry_ns = 0;
+        assert_true(tend(f, 1));
+        int fd = accept_ring(f);
+        assert_true(send(fd, answers[i], strlen(answers[i]), MSG_NOSIGNAL) > 0);
+        assert_false(tend(f, 1));
+        assert_false(f->link.is_taken);
+        assert_true(f->link.is_refused);
+        close(fd);
+    }
+}
+
 static void test_nobody_listens(void **state)
 {
     struct fixture *f = *state;
@@ -415,6 +450,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_handshake),
+        TEST(test_a_flood_of_answers_is_read_in_parts),
+        TEST(test_another_answer_is_a_refusal),
         TEST(test_nobody_listens),
         TEST(test_the_next_daemon_gets_the_same_ring),
         TEST(test_a_daemon_that_stayed_makes_tries_frequent_again),
