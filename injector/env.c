@@ -35,7 +35,7 @@ static bool parse_TEXT(const struct row *row, const char *text, void *field)
 
 static bool parse_PATH(const struct row *row, const char *text, void *field)
 {
-    return text[0] == '/' && parse_TEXT(row, text, field);
+    return text[0] == '\0' || (text[0] == '/' && parse_TEXT(row, text, field));
 }
 
 static bool parse_TARGET(const struct row *row, const char *text, void *field)
@@ -105,6 +105,14 @@ void occ_env_read(struct occ_env *env, char *(*get)(const char *name))
         if (text && !rows[i].parse(&rows[i], text, (char *)env + rows[i].offset))
             env->rejected |= 1u << i;
     }
+}
+
+bool occ_env_has_bad_socket(const struct occ_env *env)
+{
+    unsigned int row = 0;
+    while (rows[row].offset != offsetof(struct occ_env, socket))
+        row++;
+    return env->rejected & (1u << row);
 }
 
 const char *occ_env_name(unsigned int row)

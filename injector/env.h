@@ -1,5 +1,6 @@
 /* The guest's environment variables (env.def), read once when CUDA is initialised, checked, and copied: the
- * program may change its environment at any time. An invalid value is ignored. */
+ * program may change its environment at any time. An invalid value is ignored, except for the socket's; an
+ * empty path is not set. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,6 +31,9 @@ struct occ_env {
 
 /* `get` is secure_getenv except in tests. */
 void occ_env_read(struct occ_env *env, char *(*get)(const char *name));
+
+/* true: $OCCTRACE_SOCKET is set but invalid. Its daemon is unknown, and no other one may get the records. */
+bool occ_env_has_bad_socket(const struct occ_env *env);
 
 /* Name of row n; NULL beyond the last one. */
 const char *occ_env_name(unsigned int row);

@@ -142,7 +142,9 @@ static void start(struct occ_guest *g)
         return;
     }
     occ_guest_log_open(g->env.log);
-    const char *refusal = occ_preflight_refusal();
+    const char *refusal = occ_env_has_bad_socket(&g->env)
+                              ? "OCCTRACE_SOCKET is not an absolute path of at most 107 bytes"
+                              : occ_preflight_refusal();
     if (refusal) {
         occ_guest_log("stays out: %s", refusal);
         atomic_store(&g->state, OCC_GUEST_CLOSED);

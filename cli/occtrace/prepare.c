@@ -88,6 +88,9 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
     return occ_format_text(&trace->socket, err, "%s", trace->daemon.socket);
 }
 
+/* Bytes of a Unix socket's path (unix(7)). The guest uses no longer path, and no other daemon instead. */
+#define SOCKET_PATH_MAX_BYTES 107
+
 /* The daemon of --socket may start later, since the program keeps trying. The program gets an absolute path,
  * because it may change its directory. */
 static int use_given_daemon(struct trace *trace, const char *given, struct occ_error *err)
@@ -99,6 +102,9 @@ static int use_given_daemon(struct trace *trace, const char *given, struct occ_e
     int status = occ_format_text(&socket, err, "%s%s%s", here, here[0] ? "/" : "", given);
     if (status != 0)
         return status;
+    if (strlen(socket) > SOCKET_PATH_MAX_BYTES)
+        return occ_fail(err, OCC_E_INVALID, "--socket: longer than %d bytes: %s", SOCKET_PATH_MAX_BYTES,
+                        socket);
     if (try_daemon(trace, socket))
         return 0;
     trace_note("no daemon answers at %s yet: the program reports as soon as one does", socket);

@@ -167,6 +167,13 @@ done
 cp "$occtrace" alone-in-its-directory; ./alone-in-its-directory sh -c 'exit 38' 2>err; same "no library" 38 $?
 [ "$(wc -l <err)" = 1 ] || fail "not one line about a library that does not exist: $(cat err)"
 
+# a socket's path has at most 107 bytes: no other daemon gets the run
+long=$(printf '/%0107d' 0)
+"$occtrace" --socket "$long" sh -c 'echo "${OCCTRACE_SOCKET-none}"; exit 39' >out 2>err; same "a long --socket" 39 $?
+[ "$(cat out)" = none ] || fail "a long --socket: the program got $(cat out)"
+grep -q -- '--socket: longer than 107 bytes' err && ! grep -q 'as soon as one does' err || fail "a long --socket: $(cat err)"
+"$occtrace" --socket "${long%?}" sh -c 'exit 39' 2>err; same "a --socket of 107 bytes" 39 $?
+
 # ---- what the history and the summary say ----
 "$occtrace" -d one.db --label mark sh -c 'exit 0' 2>err
 grep -q '^occtrace: nothing was recorded: ' err || fail "no reason on stderr: $(cat err)"

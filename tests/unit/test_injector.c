@@ -20,6 +20,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -400,6 +401,30 @@ static void test_disabled_is_disabled(void **state)
     run(f, program_without_launches, variables);
     assert_int_equal(wait_for_end(f), 7);
     assert_false(was_offered(f));
+}
+
+/* A socket that cannot be must not send the records to the user's own daemon, which listens here; an empty
+ * variable is not set. */
+static void test_no_other_daemon_for_an_invalid_socket(void **state)
+{
+    struct fixture *f = *state;
+    char folder[48], path[64], runtime[64], too_long[160] = "OCCTRACE_SOCKET=/";
+    memset(too_long + strlen(too_long), 'x', 110);
+    (void)snprintf(folder, sizeof folder, "%s/occtrace", f->directory);
+    (void)snprintf(path, sizeof path, "%s/occtraced.sock", folder);
+    (void)snprintf(runtime, sizeof runtime, "XDG_RUNTIME_DIR=%s", f->directory);
+    const char *const sockets[] = {"OCCTRACE_SOCKET=relative.sock", too_long, "OCCTRACE_SOCKET="};
+    assert_int_equal(mkdir(folder, 0700), 0);
+    close(f->listener);
+    f->listener = listen_at(path);
+    for (size_t i = 0; i < 3; i++) {
+        const char *const variables[] = {sockets[i], runtime, NULL};
+        run(f, program_without_launches, variables);
+        assert_int_equal(wait_for_end(f), 7);
+        assert_int_equal(was_offered(f), i == 2);
+    }
+    unlink(path);
+    rmdir(folder);
 }
 
 /* Exits with 0 if the calling thread keeps its errno, signal mask and name. */
@@ -1117,6 +1142,7 @@ int main(int argc, char **argv)
         TEST(test_it_is_silent),
         TEST(test_reasons_to_record_nothing),
         TEST(test_disabled_is_disabled),
+        TEST(test_no_other_daemon_for_an_invalid_socket),
         TEST(test_errno_signals_and_name_are_kept),
         TEST(test_a_second_call_does_nothing),
         TEST(test_a_forked_child_leaves_its_parent_alone),

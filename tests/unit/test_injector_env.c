@@ -52,6 +52,8 @@ static void test_valid_values(void **state)
     assert_false(env_of("OCCTRACE_DISABLE", "0").disabled);
     assert_false(env_of("OCCTRACE_DISABLE", "").disabled);
     assert_string_equal(env_of("OCCTRACE_SOCKET", "/run/x.sock").socket, "/run/x.sock");
+    assert_int_equal(env_of("OCCTRACE_SOCKET", "").rejected, 0);
+    assert_int_equal(env_of("OCCTRACE_CUPTI", "").rejected, 0);
     assert_string_equal(env_of("OCCTRACE_LABEL", "night run").label, "night run");
     assert_int_equal(env_of("OCCTRACE_LABEL", "").rejected, 0);
     assert_string_equal(env_of("OCCTRACE_SESSION", "00112233445566778899aabbccddeeff").session,
@@ -77,7 +79,6 @@ static void test_invalid_values_are_ignored_and_named(void **state)
     memset(long_text, '/', sizeof long_text - 1);
     const char *const bad[][2] = {
         {"OCCTRACE_SOCKET", "relative.sock"},
-        {"OCCTRACE_SOCKET", ""},
         {"OCCTRACE_SOCKET", long_text},
         {"OCCTRACE_CUPTI", "libcupti.so"},
         {"OCCTRACE_CUPTI", long_text},
@@ -110,6 +111,7 @@ static void test_invalid_values_are_ignored_and_named(void **state)
         struct occ_env env = env_of(bad[i][0], bad[i][1]);
         assert_true(env.rejected != 0);
         assert_string_equal(occ_env_name((unsigned int)__builtin_ctz(env.rejected)), bad[i][0]);
+        assert_int_equal(occ_env_has_bad_socket(&env), strcmp(bad[i][0], "OCCTRACE_SOCKET") == 0);
         env.rejected = 0;
         assert_memory_equal(&env, &defaults, sizeof env);
     }
