@@ -105,6 +105,31 @@ int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, s
     return rc;
 }
 
+int occ_warehouse_try_sending(struct occ_warehouse *w, struct occ_error *err)
+{
+    char cluster[2 * 256 + 4], node[2 * 256 + 4], origin[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    uint64_t mark = (uint64_t)occ_now_ns(), n = 0;
+    occ_warehouse_quote(w->options.cluster, cluster, sizeof cluster);
+    occ_warehouse_quote(w->options.node, node, sizeof node);
+    write_origin(w, origin, sizeof origin);
+    (void)snprintf(sql, sizeof sql,
+                   "INSERT INTO %s.batch (name, cluster, node, version, rows, day) SELECT 'check', %s, %s, "
+                   "toUInt64(0), toUInt64(%llu), today()",
+                   w->options.database, cluster, node, (unsigned long long)mark);
+    int rc = occ_warehouse_ask(w, sql, err);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count() FROM %s.batch WHERE %s AND version = 0 AND name = 'check' AND rows = %llu",
+                   w->options.database, origin, (unsigned long long)mark);
+    if (rc == 0)
+        rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
+    if (rc == 0 && n == 0)
+        rc = occ_fail(err, OCC_E_DENIED,
+                      "%s: %s.user may not read what it has sent as node %s: the account occ_node_NAME sends "
+                      "as node NAME, others as any; run the SQL of --accounts again",
+                      w->options.http.url, w->options.section, w->options.node);
+    return rc;
+}
+
 int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err)
 {
     char origin[2 * SQL_BYTES], sql[3 * SQL_BYTES];

@@ -18,6 +18,9 @@ int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OC
 /* Reads the highest version of this node's rows in the warehouse; 0: none. OCC_E_INVALID: a version that no
  * shipper makes. */
 int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
+/* Sends a row of the table batch that belongs to no batch, and reads it back. OCC_E_DENIED: the account may
+ * not do one of these, so that no batch would ever be confirmed. */
+int occ_warehouse_try_sending(struct occ_warehouse *w, struct occ_error *err);
 /* Sets *ret_knows to true if the warehouse has runs of this node's history; then it may have any minute of
  * the history. */
 int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err);

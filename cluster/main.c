@@ -57,11 +57,14 @@ static void print_lacks(const struct occ_warehouse *w)
         (void)printf("the table reader_scope is missing: occtrace-ship --init makes it\n");
 }
 
-static int print_check(struct occ_warehouse *w, const struct occ_config *config,
-                       const struct occ_raw_options *raw, struct occ_error *err)
+static int print_check(const struct occ_ship_options *options, struct occ_warehouse *w,
+                       const struct occ_config *config, const struct occ_raw_options *raw,
+                       struct occ_error *err)
 {
     struct occ_pseudonym users;
     int rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE, err);
+    if (rc == 0 && options->check)
+        rc = occ_warehouse_try_sending(w, err);
     if (rc == 0)
         rc = occ_ship_users(config, &users, err);
     bool is_over = raw->until_s <= occ_now_ns() / 1000000000;
@@ -121,7 +124,7 @@ static int ask_for(const struct occ_ship_options *options, const struct occ_conf
         rc = occ_warehouse_maintain(w, &keep, occ_now_ns() / 1000000000, &hours, err);
     if (rc == 0 && options->maintain)
         (void)printf("hours summed up: %llu\n", (unsigned long long)hours);
-    return rc == 0 ? print_check(w, config, raw, err) : rc;
+    return rc == 0 ? print_check(options, w, config, raw, err) : rc;
 }
 
 /* Options that need the server. */

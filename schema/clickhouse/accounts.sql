@@ -6,8 +6,8 @@ CREATE ROLE IF NOT EXISTS occ_admin;
 GRANT SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, TRUNCATE, OPTIMIZE ON $db.* TO occ_admin;
 
 -- A node: inserts, and reads what has arrived of it. The tables take rows from the account occ_node_NAME only if NAME is their
--- node (CONSTRAINT own_node). The views that count what arrives work with the rights of the sender: of facts a node may read which
--- nodes there are.
+-- node (CONSTRAINT own_node); an account with another name sends rows of any node, and reads of all nodes how many rows have arrived. The views
+-- that count what arrives work with the rights of the sender: of facts a node may read which nodes there are.
 CREATE ROLE IF NOT EXISTS occ_node;
 GRANT INSERT ON $db.kernel TO occ_node;
 GRANT INSERT ON $db.launch_config TO occ_node;
@@ -29,7 +29,7 @@ GRANT SELECT ON $db.schema_version TO occ_node;
 GRANT SELECT ON $db.migration TO occ_node;
 GRANT SELECT ON $db.erased TO occ_node;
 GRANT SELECT ON $db.batch TO occ_node;
-CREATE ROW POLICY OR REPLACE occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
+CREATE ROW POLICY OR REPLACE occ_node ON $db.batch USING NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10) TO occ_node;
 
 -- A reader: rows of the user that has the account's name, of users that the table reader names beside it (a team), and of clusters, Slurm
 -- accounts and namespaces that the table reader_scope gives the account. OR REPLACE: a second call renews the policies.
@@ -73,6 +73,9 @@ CREATE USER IF NOT EXISTS occ_admin IDENTIFIED WITH sha256_password BY 'PASSWORD
 GRANT occ_admin TO occ_admin;
 CREATE USER IF NOT EXISTS `occ_node_NODE` IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_node;
 GRANT occ_node TO `occ_node_NODE`;
+-- One account for all nodes, which may send rows of any node (the Helm chart's):
+-- CREATE USER IF NOT EXISTS occ_nodes IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_node;
+-- GRANT occ_node TO occ_nodes;
 CREATE USER IF NOT EXISTS `USER` IDENTIFIED WITH sha256_password BY 'PASSWORD' SETTINGS readonly = 2 DEFAULT ROLE occ_reader;
 GRANT occ_reader TO `USER`;
 -- INSERT INTO $db.reader (account, user) VALUES ('USER', 'COLLEAGUE');

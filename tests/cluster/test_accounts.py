@@ -105,23 +105,23 @@ def xml(value):
     return value.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def rights_of(role):
-    """The printed grants and row policies of a role, as libchdb's only user has them; a node's with the node's account in them."""
+def rights_of(role, account):
+    """The printed grants and row policies of a role, as libchdb's only user has them; a node's with `account` in them."""
     sql = text("26")
     grants = re.findall(rf"^GRANT (.* ON .*) TO {role};$", sql, re.M)
     policies = re.findall(rf"^CREATE ROW POLICY OR REPLACE \w+ ON occtrace\.(\w+) USING (.*) TO {role};$", sql, re.M)
     assert grants, role
     filters = "".join(f"<{table}><filter>{xml(condition)}</filter></{table}>" for table, condition in policies)
     if role == "occ_node":
-        filters = filters.replace("currentUser()", "'occ_node_n1'")
+        filters = filters.replace("currentUser()", f"'{account}'")
     return ("<grants>" + "".join(f"<query>GRANT {xml(grant)}</query>" for grant in grants) + "</grants>"
             + (f"<databases><occtrace>{filters}</occtrace></databases>" if filters else ""))
 
 
-def as_role(engine, role, settings=""):
+def as_role(engine, role, settings="", account="occ_node_n1"):
     engine.kill()
     with open(f"{engine.dir}/users.xml", "w") as f:
-        f.write(CHDB_USERS.format(rights=rights_of(role) if role else "", settings=settings))
+        f.write(CHDB_USERS.format(rights=rights_of(role, account) if role else "", settings=settings))
     engine.start()
 
 
@@ -259,6 +259,23 @@ def xml_of(text_):
     return xml_parser.fromstring(text_)
 
 
+def other_accounts_of_nodes(engine, site):
+    """The account of all nodes, as the chart's: its batches are confirmed. --check sends a row and reads it back."""
+    as_role(engine, "occ_node", account="occ_nodes")
+    site.run("--check", says="as needed; our clock is")
+    os.remove(site.state)  # it sends all rows again
+    site.run("--once")
+    assert {"n1", "n2"} <= {node for node, in engine.ask("SELECT DISTINCT node FROM occtrace.batch")}
+    as_role(engine, "occ_node", account="occ_node_n2")
+    site.run("--check", code=78, says="may not read what it has sent as node n1: the account occ_node_NAME sends as node NAME, others as any; "
+                                      "run the SQL of --accounts again\n")
+    as_role(engine, "occ_reader", "<readonly>2</readonly>")
+    site.run("--check", code=78, says="ship.user ")
+
+
+SHARED = "-- CREATE USER IF NOT EXISTS occ_nodes IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_node;\n-- GRANT occ_node TO occ_nodes;\n"
+
+
 def accounts_of_nodes():
     """A file of names: an account for each, hostile names are refused, passwords are files that stay."""
     with tempfile.TemporaryDirectory() as directory:
@@ -276,7 +293,7 @@ def accounts_of_nodes():
         with open(names, "w", newline="") as f:
             f.write(NAMES)
         plain = run("--nodes", names, "--dialect", "26")
-        assert plain == text("26").replace(*NODE_LINES) and plain.count("'PASSWORD'") == 4, plain
+        assert plain == text("26").replace(*NODE_LINES) and plain.count("'PASSWORD'") == 5 and SHARED in plain, plain
         # 18.16 does not start with a '.' in the name of an element
         assert run("--nodes", names, "--passwords", passwords, "--dialect", "18", code=78, says=":3: 'gpu-18.example.org' is no name of a node: letters, digits, - and _\n") == ""
         assert not os.path.exists(passwords)
@@ -369,6 +386,7 @@ def on_26():
         as_role(engine, "occ_node")
         assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
         assert engine.ask("SELECT user FROM occtrace.erased") == [["zoe"]]
+        other_accounts_of_nodes(engine, site)
         as_role(engine, "occ_reader", "<readonly>2</readonly>")
         what_a_reader_may_not(engine, "default")
         assert engine.ask("SELECT user FROM occtrace.erased") == []
