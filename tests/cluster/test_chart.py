@@ -258,6 +258,26 @@ def check_receivers(chart):
     assert find(documents, "PodMonitor") and not [d for d in documents if d["metadata"]["name"].endswith(("-clickhouse", "-groups"))]
 
 
+def check_labels(chart, source):
+    """Of a target by Prometheus' operator, whose own labels take the place of a series' labels of the same names: no name that a series has."""
+    import re
+    with open(f"{source}/docs/man/occtraced.8", encoding="utf-8") as file:
+        names = set(re.findall(r"(?:^|[, ])(namespace|pod|container|user|hostname|gpu|UUID)\b", file.read(), re.M))
+    assert {"namespace", "pod", "container", "hostname"} <= names
+    # as the operator makes them of a PodMonitor, and its relabelings after these
+    target = {"namespace": "occtrace", "pod": "occtrace-x7k2p", "container": "occtraced", "job": "occtrace/occtrace", "endpoint": "metrics",
+              "instance": "10.0.0.7:9469", "__meta_kubernetes_pod_node_name": "gpu-17"}
+    for step in find(chart.documents(MONITORING), "PodMonitor")["spec"]["podMetricsEndpoints"][0]["relabelings"]:
+        if step.get("action") == "labeldrop":
+            target = {name: value for name, value in target.items() if not re.fullmatch(step["regex"], name)}
+        else:
+            assert set(step) <= {"sourceLabels", "targetLabel", "replacement"}, step
+            target[step["targetLabel"]] = step.get("replacement") or ";".join(target[name] for name in step["sourceLabels"])
+    target = {name: value for name, value in target.items() if not name.startswith("__")}
+    assert not names & set(target), target
+    assert target["job"].startswith("occtrace") and target["instance"] == "gpu-17", target
+
+
 def check_users(chart):
     """The key is where the settings name it, in both programs that show users, and only with hashes; nobody else in the pod may read it."""
     import yaml
@@ -339,7 +359,7 @@ def main():
             for pod in pods([d for d in documents if d["kind"] == "Deployment"]):
                 check_restricted(pod)
             print("ok", title, verdict)
-        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (check_receivers, ()), (check_users, ()), (
+        for check, arguments in (check_who_is_asked, ()), (check_certificate, (work,)), (check_refusals, ()), (check_directories, ()), (check_node, ()), (check_receivers, ()), (check_users, ()), (check_labels, (source,)), (
                 check_copies, (source,)), (check_component, (source, work)), (check_manifest, (source, update)):
             check(chart, *arguments)
             print("ok", check.__name__)
