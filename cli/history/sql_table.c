@@ -125,6 +125,7 @@ int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_a
     int status = cli_table_new(cli_out(), list->name, list->selection, &output, err);
     if (status == 0)
         status = visit(statement, list, &(struct sql_visitor){add_to_table, output}, ret_answer, err);
+    (void)sqlite3_reset(statement); /* a table may wait for its reader, and a snapshot keeps the log */
     return status == 0 ? cli_table_finish(output, err) : status;
 }
 

@@ -18,8 +18,9 @@
 
 #define QUOTA_MIN_BYTES (1u << 20)
 #define LOG_MAX_BYTES   (8u << 20) /* checkpoints limit the log to 4 MiB and one transaction */
-/* allowance beside the quota: growth of the log during a query of some seconds */
+/* allowance beside the quota for a log that a reader holds: a tenth of the quota, and at least this much */
 #define LOG_HELD_BYTES (32u << 20)
+#define LOG_HELD_PART  10
 #define CHUNKS_AT_ONCE 4u
 #define CHUNKS_MAX     4096u
 #define ROOM_PAGES     2048
@@ -56,13 +57,19 @@ static uint64_t log_bytes(const struct occ_store *s)
     return path && stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
+static uint64_t held_bytes(const struct occ_store *s)
+{
+    uint64_t part = s->options.max_bytes / LOG_HELD_PART;
+    return part > LOG_HELD_BYTES ? part : LOG_HELD_BYTES;
+}
+
 int occ_quota_check_log(struct occ_store *s, struct occ_error *err)
 {
     int64_t pages = 0;
     if (s->options.max_bytes == 0 || s->bulk || log_bytes(s) <= LOG_HELD_BYTES)
         return 0;
     (void)occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_PAGES, NULL, 0), &pages, NULL);
-    uint64_t allowed = s->options.max_bytes + LOG_HELD_BYTES, file = (uint64_t)pages * OCC_STORE_PAGE_BYTES;
+    uint64_t allowed = s->options.max_bytes + held_bytes(s), file = (uint64_t)pages * OCC_STORE_PAGE_BYTES;
     if (file + log_bytes(s) > allowed)
         (void)occ_quota_relieve(s);
     uint64_t log = log_bytes(s);

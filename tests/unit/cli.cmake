@@ -73,6 +73,8 @@ occ_add_script_test(cli_parquet
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_parquet.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_damaged
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_damaged.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+occ_add_script_test(cli_waiting_reader
+  COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_waiting_reader.py" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_remove
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_remove.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
 occ_add_script_test(cli_trend COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_trend.sh" "$<TARGET_FILE:occq>" TEXTS)
