@@ -1,10 +1,10 @@
 /*
  * Measured rules about rows and groups of a comparison; see judge_measured.h.
  *
- * A kernel has the verdict of its group (compare/levels.h), which pools its launch configurations. Where the
- * group is undecided, the pairs of launch configurations decide. A pair that is worse in a kernel that is the
- * same breaks the rule too. A family, or all kernels together, breaks a rule without kernel: if no kernel in
- * it does.
+ * A kernel has the verdict of its group (compare/levels.h), which pools its launch configurations. If the
+ * group is undecided, the pairs of launch configurations decide. A worse pair breaks the rule also in a
+ * kernel with the verdict "same". A worse family breaks a rule without kernel: unless a kernel in it is
+ * worse, and likewise all kernels together.
  */
 #include "judge_measured.h"
 
@@ -244,7 +244,7 @@ static int judge_kernels(struct work *w, size_t *matched)
     return status;
 }
 
-/* Counts kernels that neither their group nor all of their large pairs decide. */
+/* Counts kernels without a verdict of the group, and with an undecided large pair or without decided ones. */
 static void count_open(struct work *w)
 {
     for (size_t i = 0; i < w->levels.n; i++) {
@@ -281,7 +281,7 @@ static bool has_worse(const struct work *w, const char *family)
     return false;
 }
 
-/* Judges families, then all kernels together: worse ones that no smaller group explains. */
+/* Judges families without a worse kernel. */
 static int judge_families(struct work *w)
 {
     int status = 0;
@@ -297,6 +297,7 @@ static int judge_families(struct work *w)
     return status;
 }
 
+/* Judges all kernels together, unless a smaller group breaks the rule. */
 static int judge_total(struct work *w)
 {
     const struct diff_group *g = w->levels.n > 0 ? &w->levels.groups[0] : NULL;

@@ -35,7 +35,7 @@ const char *rule_number_word(enum rule_number number);
 #define RULE_CLASS_ENUMERATOR(name, word) RULE_##name,
 enum rule_class { RULE_CLASSES(RULE_CLASS_ENUMERATOR) RULE_CLASS_COUNT };
 
-/* Metrics of measured rules: those of a comparison's rows, and the GPU time. */
+/* Metrics of measured rules: the metrics of a comparison's rows, and the GPU time. */
 #define RULE_METRICS(X)                    DIFF_METRICS(X) X(GPU_TIME, "gpu_time")
 #define RULE_METRIC_ENUMERATOR(name, word) RULE_METRIC_##name,
 enum rule_metric { RULE_METRICS(RULE_METRIC_ENUMERATOR) RULE_METRIC_COUNT };
