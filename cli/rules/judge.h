@@ -29,7 +29,7 @@ struct rule_result {
     /* launch configurations; of measured rules kernels, and launch configurations of kernels without a
      * verdict */
     size_t judged, allowed, undecided;
-    size_t of_other_work;     /* of the undecided: pairs whose launches are not comparable */
+    size_t of_other_work;     /* of the undecided: pairs with incomparable launches */
     size_t without_baseline;  /* the same, for kernels only in the checked side: not judged */
     struct finding *findings; /* by share, largest first */
     size_t n_findings, allocated;

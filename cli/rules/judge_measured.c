@@ -58,8 +58,8 @@ struct work {
     const struct judge_terms *terms;
     struct rule_result *result;
     struct diff_levels levels; /* without groups if the rule is not about time, or needs a floor */
-    bool *is_decided;          /* for each group: a pair of it has a verdict of its own */
-    bool *is_open;             /* for each group: a pair of it is undecided */
+    bool *is_decided;          /* for each group: one of its pairs has a verdict of its own */
+    bool *is_open;             /* for each group: one of its pairs is undecided */
     double floor;
     bool needs_floor;
     struct occ_error *err;
