@@ -61,6 +61,7 @@ occ_add_test(test_diff SOURCES test_diff.c USES occ_occq_diff occ_cli_sides occ_
 occ_add_test(test_diff_levels SOURCES test_diff_levels.c USES occ_cli_sides occ_compare m)
 occ_add_script_test(cli_diff_screens
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_diff_screens.py" "$<TARGET_FILE:occq>" TEXTS)
+occ_add_test(test_gpu_time SOURCES test_gpu_time.c USES occ_compare m)
 occ_add_script_test(cli_gpu_time
   COMMAND python3 -B "${CMAKE_CURRENT_SOURCE_DIR}/cli_gpu_time.py" "$<TARGET_FILE:occq>" TEXTS)
 occ_add_script_test(cli_export
