@@ -166,6 +166,37 @@ containers() {
   chmod 755 "$work" "$work/rootfs"
   recorded "$(launched 36)" 1 in_container --user 1000 -e CUDA_INJECTION64_PATH="$library" -v "$plugins:$plugins:ro" \
     -v /run/occtrace:/run/occtrace:ro --rootfs "$root" "${hello[@]}" --launches 36
+  root_in_a_container
+}
+
+# Root of a container has uid 0 on the host, and a mount that is read-only stops neither connect() nor locks.
+root_in_a_container() {
+  local root=$work/rootfs holder page='curl -s --unix-socket /run/occtrace-metrics/metrics.sock http://node/metrics'
+  names() { grep -q '^occtrace_run_info{' && echo names || echo none; }
+  is "the directory that containers mount" "$(in_container -v /run/occtrace:/run/occtrace:ro --rootfs "$root" ls /run/occtrace | tr '\n' ' ')" \
+    "occtraced.lock occtraced.sock "
+  if command -v curl >/dev/null; then
+    is "names for root of the host" "$($page | names)" names
+    is "names for root of a container" \
+      "$(in_container -v /run/occtrace-metrics:/run/occtrace-metrics:ro --rootfs "$root" sh -c "$page | sed 's/^occtrace_gpu_launches_total{/seen &/'" | tee "$work/page" | names)" none
+    grep -q '^seen ' "$work/page" || fail "a container gets the series of GPUs"
+  fi
+  in_container --cap-drop all -v /run/occtrace:/run/occtrace:ro --rootfs "$root" python3 -c '
+import fcntl, os, time
+fd = os.open("/run/occtrace/occtraced.lock", os.O_RDONLY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("locked", flush=True)
+while not os.path.exists("/run/occtrace/leave"):
+    time.sleep(0.05)' >"$work/lock" 2>&1 &
+  holder=$!
+  pids+=("$holder")
+  wait_for 30 grep -qx locked "$work/lock"
+  kill "$daemon"
+  wait "$daemon" || true
+  start_daemon
+  touch /run/occtrace/leave
+  wait "$holder" || fail "the container with the lock: $(cat "$work/lock")"
+  rm /run/occtrace/leave
 }
 
 # ---- an upgrade: the library is replaced by rename, the daemon by another process ----
