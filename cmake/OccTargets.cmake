@@ -5,6 +5,8 @@
 # occ_add_library(NAME SOURCES... [PUBLIC_HEADERS dir] [USES targets...] [PRIVATE targets...])
 #     a static library occ_NAME, listed in the global property OCC_LIBRARIES. Headers are named from the root ("store/store.h"), those beside a file by name alone.
 # occ_add_program(NAME SOURCES... USES targets...)
+# occ_limit_frames(TARGET [SOURCES...])
+#     no function of the target, or of these sources of it, needs more than 1.5 KiB of stack.
 
 add_library(occ_warnings INTERFACE)
 target_compile_definitions(occ_warnings INTERFACE _GNU_SOURCE)
@@ -47,6 +49,18 @@ function(occ_add_library name)
   target_include_directories(occ_${name} INTERFACE "${PROJECT_SOURCE_DIR}")
   target_include_directories(occ_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(occ_${name} PUBLIC ${ARG_USES} PRIVATE occ_compile_options ${ARG_PRIVATE})
+endfunction()
+
+# The guest runs on stacks of the program's threads, which may have 16 KiB. A sanitizer makes frames larger.
+function(occ_limit_frames target)
+  set(limit -Werror=frame-larger-than=1536)
+  if(OCC_SANITIZE)
+    return()
+  elseif(ARGN)
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS ${limit})
+  else()
+    target_compile_options(${target} PRIVATE ${limit})
+  endif()
 endfunction()
 
 function(occ_add_program name)

@@ -2,6 +2,7 @@
 #include "library.h"
 #include "activity_abi.h"
 #include "python.h"
+#include "scratch.h"
 #include "trusted.h"
 
 #include <dlfcn.h>
@@ -40,6 +41,12 @@ struct pass {
     bool is_theirs[FILES];           /* the program's packages contain this major version */
     char root[PATH_MAX];             /* directory of the packages seen last */
     char torch[PATH_MAX];            /* path of a mapped libtorch, or "" */
+    char path[PATH_MAX];             /* path of a candidate */
+    char directory[PATH_MAX];        /* entry of a list of directories */
+    union {
+        Dl_serinfo list;
+        char bytes[8192];
+    } rpath;
 };
 
 /* Reads the release from the file's real name; 0: the name has none. False: the file does not exist. */
@@ -72,15 +79,14 @@ static void add(struct pass *p, enum group group, uint32_t major, uint64_t relea
 /* Adds both major versions in `directory` below `base`; "": the loader's search path. */
 static void add_directory(struct pass *p, enum group group, const char *base, const char *directory)
 {
-    char path[PATH_MAX];
     uint64_t release = 0;
     for (size_t i = 0; i < FILES; i++) {
-        int n = snprintf(path, sizeof path, "%s%s%s", base, directory, files[i].name);
+        int n = snprintf(p->path, sizeof p->path, "%s%s%s", base, directory, files[i].name);
         if (n >= PATH_MAX || (group <= TOOLKIT && p->is_theirs[i]) ||
-            (path[0] == '/' && !read_release(path, &release)))
+            (p->path[0] == '/' && !read_release(p->path, &release)))
             continue;
         p->is_theirs[i] |= group == PACKAGES;
-        add(p, group, files[i].major, release, path);
+        add(p, group, files[i].major, release, p->path);
     }
 }
 
@@ -127,18 +133,15 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *pass)
 /* Adds the directories of libtorch's RPATH. */
 static void add_rpath(struct pass *p)
 {
-    union {
-        Dl_serinfo list;
-        char bytes[8192];
-    } u;
+    Dl_serinfo *list = &p->rpath.list;
     void *torch = p->torch[0] ? dlopen(p->torch, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     if (!torch)
         return;
-    if (dlinfo(torch, RTLD_DI_SERINFOSIZE, &u.list) == 0 && u.list.dls_size <= sizeof u &&
-        dlinfo(torch, RTLD_DI_SERINFO, &u.list) == 0)
-        for (unsigned int i = 0; i < u.list.dls_cnt; i++)
-            if (!(u.list.dls_serpath[i].dls_flags & (LA_SER_LIBPATH | LA_SER_DEFAULT)))
-                add_directory(p, PACKAGES, u.list.dls_serpath[i].dls_name, "/");
+    if (dlinfo(torch, RTLD_DI_SERINFOSIZE, list) == 0 && list->dls_size <= sizeof p->rpath &&
+        dlinfo(torch, RTLD_DI_SERINFO, list) == 0)
+        for (unsigned int i = 0; i < list->dls_cnt; i++)
+            if (!(list->dls_serpath[i].dls_flags & (LA_SER_LIBPATH | LA_SER_DEFAULT)))
+                add_directory(p, PACKAGES, list->dls_serpath[i].dls_name, "/");
     (void)dlclose(torch);
 }
 
@@ -153,39 +156,43 @@ static void add_toolkit(struct pass *p, const char *base)
 
 static void add_library_path(struct pass *p)
 {
-    char directory[PATH_MAX];
     const char *list = secure_getenv("LD_LIBRARY_PATH");
     for (size_t n; list && *list; list += n + (list[n] != '\0')) {
         n = strcspn(list, ":;");
-        if (list[0] != '/' || n >= sizeof directory)
+        if (list[0] != '/' || n >= sizeof p->directory)
             continue;
-        memcpy(directory, list, n);
-        directory[n] = '\0';
-        add_directory(p, TOOLKIT, directory, "/");
+        memcpy(p->directory, list, n);
+        p->directory[n] = '\0';
+        add_directory(p, TOOLKIT, p->directory, "/");
     }
 }
 
 /* Puts the name of the next candidate into `search`. False: no candidate is left. */
 static bool next_candidate(struct occ_cupti_search *search)
 {
-    struct pass p = {.search = search, .below = search->rank ? search->rank : UINT64_MAX};
-    (void)dl_iterate_phdr(look_at_object, &p);
+    struct pass *p = occ_scratch_get(sizeof *p);
+    if (!p)
+        return false;
+    p->search = search;
+    p->below = search->rank ? search->rank : UINT64_MAX;
+    (void)dl_iterate_phdr(look_at_object, p);
     if (search->configured[0] != '\0') {
-        add(&p, CONFIGURED, 0, 0, search->configured);
+        add(p, CONFIGURED, 0, 0, search->configured);
     } else {
-        add_rpath(&p);
-        add_library_path(&p);
-        add_directory(&p, TOOLKIT, "", "");
-        add_toolkit(&p, secure_getenv("CUDA_HOME"));
-        add_toolkit(&p, secure_getenv("CUDA_PATH"));
-        add_toolkit(&p, "/usr/local/cuda");
+        add_rpath(p);
+        add_library_path(p);
+        add_directory(p, TOOLKIT, "", "");
+        add_toolkit(p, secure_getenv("CUDA_HOME"));
+        add_toolkit(p, secure_getenv("CUDA_PATH"));
+        add_toolkit(p, "/usr/local/cuda");
         if (search->offered && search->offered[0])
-            add(&p, OFFERED, 0, 0, search->offered);
-        if (p.best == 0) /* the last group: a pass looks there when nothing else is left */
-            occ_python_packages(add_python, &p);
+            add(p, OFFERED, 0, 0, search->offered);
+        if (p->best == 0) /* the last group: a pass looks there when nothing else is left */
+            occ_python_packages(add_python, p);
     }
-    search->rank = p.best;
-    return p.best != 0;
+    search->rank = p->best;
+    occ_scratch_put(p, sizeof *p);
+    return search->rank != 0;
 }
 
 /* ---- the version gate ---- */
@@ -282,10 +289,10 @@ static bool is_trusted(enum group group, const char *name, char resolved[PATH_MA
 }
 
 /* Opens the candidate; a null handle: failed. */
-static void open_candidate(const struct occ_cupti_search *search, enum group group, struct occ_cupti *cupti,
+static void open_candidate(struct occ_cupti_search *search, enum group group, struct occ_cupti *cupti,
                            char reason[OCC_CUPTI_REASON_BYTES])
 {
-    char path[PATH_MAX];
+    char *path = search->path;
     if (!is_trusted(group, search->name, path, reason))
         return;
     cupti->handle =

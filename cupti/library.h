@@ -21,7 +21,8 @@
  * Accepted: 12.2 and newer, except 13.0 GA, which crashes and hangs (fixed in update 1). A newer major
  * version than the listed ones is accepted: its records begin like the known records.
  *
- * Uses libc only, allocates nothing, prints nothing. Threads: any, one for each struct.
+ * Uses libc only, prints nothing; maps memory during a call, and allocates none. Threads: any, one for each
+ * struct.
  */
 #pragma once
 
@@ -44,7 +45,8 @@ struct occ_cupti_search {
     const char *offered;    /* absolute path, not checked; NULL: no offer */
     uint64_t rank;          /* rank of the last candidate tried, the best first; 0 at first */
     void *tried[8];         /* handles of tried libraries: a library may have several names */
-    char name[PATH_MAX];    /* name of the last candidate tried, as passed to dlopen(3) */
+    char name[PATH_MAX];    /* name of the last candidate tried */
+    char path[PATH_MAX]; /* the same as passed to dlopen(3), without symbolic links if it had to be trusted */
 };
 
 /* Opens the next candidate that the version gate accepts. False: no candidate is left. Each refused candidate

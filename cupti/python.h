@@ -2,7 +2,7 @@
  * Finds the directories of Python packages from the environment: the packages of $VIRTUAL_ENV, of the python3
  * in PATH, and the user's own. Runs no program. Relative directories in PATH are ignored.
  *
- * Uses libc only, allocates nothing. Threads: any.
+ * Uses libc only; maps memory during a call, and allocates none. Threads: any.
  */
 #pragma once
 

@@ -4,6 +4,7 @@
  * (AT_STATX_DONT_SYNC): the kernel's cached attributes already show that a mount point has another owner, or
  * that it lies below a refused directory.
  */
+#include "scratch.h"
 #include "trusted.h"
 
 #include <errno.h>
@@ -19,8 +20,9 @@
 #define STATX_ASKED (STATX_TYPE | STATX_MODE | STATX_UID | STATX_GID | STATX_MNT_ID)
 
 struct walk {
-    char *done;          /* PATH_MAX bytes; checked, without symbolic links and without a slash at its end */
+    char done[PATH_MAX]; /* checked, without symbolic links and without a slash at its end */
     char rest[PATH_MAX]; /* components that are not checked yet */
+    char next[PATH_MAX], target[PATH_MAX];
     unsigned int links;
     const char *mounts;        /* the list of mounts; NULL: every mount will do */
     unsigned int major, minor; /* of the device of "/" */
@@ -109,8 +111,8 @@ static bool check(const char *path, struct statx *status, char *reason, size_t s
 /* Puts a symbolic link's target before the rest. */
 static bool follow(struct walk *w, const char *link)
 {
-    char target[PATH_MAX];
-    ssize_t n = readlink(link, target, sizeof target - 1);
+    char *target = w->target;
+    ssize_t n = readlink(link, target, sizeof w->target - 1);
     size_t rest = strlen(w->rest);
     if (n <= 0 || (size_t)n + rest >= sizeof w->rest || ++w->links > LINKS_MAX)
         return false;
@@ -124,7 +126,7 @@ static bool follow(struct walk *w, const char *link)
 /* Checks one component. */
 static bool step(struct walk *w, const char *component, struct statx *status, char *reason, size_t size)
 {
-    char next[PATH_MAX];
+    char *next = w->next;
     if (strcmp(component, ".") == 0)
         return true;
     if (strcmp(component, "..") == 0) {
@@ -133,7 +135,7 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
             *slash = '\0';
         return true;
     }
-    if (snprintf(next, sizeof next, "%s/%s", w->done, component) >= (int)sizeof next) {
+    if (snprintf(next, sizeof w->next, "%s/%s", w->done, component) >= (int)sizeof w->next) {
         (void)snprintf(reason, size, "its path is too long");
         return false;
     }
@@ -150,44 +152,59 @@ static bool step(struct walk *w, const char *component, struct statx *status, ch
     return true;
 }
 
-static bool walk(struct walk w, const char *path, char *reason, size_t size)
+static bool walk(struct walk *w, const char *path, char *reason, size_t size)
 {
-    char *resolved = w.done;
     struct statx status = {0};
     char component[NAME_MAX + 1];
-    resolved[0] = '\0';
-    if (path[0] != '/' || strlen(path) >= sizeof w.rest) {
+    if (path[0] != '/' || strlen(path) >= sizeof w->rest) {
         (void)snprintf(reason, size, "its path is not absolute, or too long");
         return false;
     }
-    memcpy(w.rest, path, strlen(path) + 1);
+    memcpy(w->rest, path, strlen(path) + 1);
     if (!check("/", &status, reason, size))
         return false;
-    w.major = status.stx_dev_major;
-    w.minor = status.stx_dev_minor;
-    for (take_component(&w, component); component[0]; take_component(&w, component))
-        if (!step(&w, component, &status, reason, size))
+    w->major = status.stx_dev_major;
+    w->minor = status.stx_dev_minor;
+    for (take_component(w, component); component[0]; take_component(w, component))
+        if (!step(w, component, &status, reason, size))
             return false;
     if (S_ISREG(status.stx_mode))
         return true;
-    (void)snprintf(reason, size, "%.150s is no file", resolved);
+    (void)snprintf(reason, size, "%.150s is no file", w->done);
     return false;
+}
+
+/* `resolved` may be NULL. */
+static bool is_trusted(const char *path, const char *mounts, bool is_open, char *resolved, char *reason,
+                       size_t size)
+{
+    struct walk *w = occ_scratch_get(sizeof *w);
+    if (!w) {
+        (void)snprintf(reason, size, "no memory");
+        return false;
+    }
+    w->mounts = mounts;
+    w->is_open = is_open;
+    bool is_good = walk(w, path, reason, size);
+    if (resolved)
+        memcpy(resolved, w->done, strlen(w->done) + 1);
+    occ_scratch_put(w, sizeof *w);
+    return is_good;
 }
 
 bool occ_trusted_file(const char *path, char resolved[PATH_MAX], char *reason, size_t size)
 {
-    return walk((struct walk){.done = resolved}, path, reason, size);
+    return is_trusted(path, NULL, false, resolved, reason, size);
 }
 
 bool occ_trusted_offered(const char *path, const char *mounts, char resolved[PATH_MAX], char *reason,
                          size_t size)
 {
-    const struct walk w = {.done = resolved, .mounts = geteuid() == 0 ? mounts : NULL};
-    return walk(w, path, reason, size);
+    return is_trusted(path, geteuid() == 0 ? mounts : NULL, false, resolved, reason, size);
 }
 
 bool occ_trusted_open(const char *path)
 {
-    char resolved[PATH_MAX], reason[256];
-    return walk((struct walk){.done = resolved, .is_open = true}, path, reason, sizeof reason);
+    char reason[256];
+    return is_trusted(path, NULL, true, NULL, reason, sizeof reason);
 }

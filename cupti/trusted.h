@@ -2,7 +2,7 @@
  * Decides if a library named by another process may be loaded: only if nobody but root and this process's
  * user can have written the file. If the process runs as root, only root counts.
  *
- * Uses libc only, waits for no file system. Threads: any.
+ * Uses libc only, maps memory during a call, waits for no file system. Threads: any.
  */
 #pragma once
 

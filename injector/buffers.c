@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ring/lean_map.h"
+
 enum state { COLD, READY, TAKEN, DONE };
 
 /* Number of buffers kept ready: enough for a few threads that launch at the same time; the helper prepares
@@ -40,8 +42,7 @@ int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes)
     pool->zero = true;
     for (uint32_t i = 0; i < OCC_POOL_THREADS; i++)
         pool->threads[i].bytes = OCC_POOL_MIN_BYTES;
-    void *map = mmap(NULL, mapping_bytes(pool), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map = occ_lean_map(-1, mapping_bytes(pool));
     if (map == MAP_FAILED)
         return -errno;
     pool->base = map;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "ring/lean_map.h"
+
 struct occ_intern_pointer {
     const char *name; /* NULL: free */
     uint32_t epoch;   /* value of the table's epoch when the contents were last read */
@@ -44,8 +46,7 @@ static_assert(OCC_INTERN_KERNELS <= OCC_LOG_MAX_KERNELS && OCC_INTERN_CONFIGS <=
 int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
 {
     memset(intern, 0, sizeof *intern);
-    void *map =
-        mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map = occ_lean_map(-1, MAP_BYTES);
     if (map == MAP_FAILED)
         return -errno;
     intern->ring = ring;
@@ -85,7 +86,7 @@ static uint32_t log_kernel(struct occ_intern *intern, uint32_t id, const char *n
         .name_hash = hash,
         .flags = kept < length ? OCC_KERNEL_NAME_CUT : 0,
     };
-    char text[OCC_KERNEL_NAME_MAX_BYTES];
+    char *text = intern->text;
     memcpy(text, name, kept);
     text[kept] = '\0';
     if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))

@@ -40,6 +40,7 @@ struct occ_intern {
     uint32_t memory_kernel_plus_1[2]; /* fills, copies; 0: not in the log yet */
     uint32_t epoch;                   /* grows when names must be read again */
     struct occ_readable readable;
+    char text[OCC_KERNEL_NAME_MAX_BYTES]; /* the name that is being logged */
 };
 
 /* 0 or -errno. */

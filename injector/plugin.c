@@ -9,7 +9,7 @@
 const void *occ_plugin_open(const char *self, const char *file, const char *symbol, uint32_t abi,
                             const char *what, char reason[OCC_REASON_BYTES])
 {
-    char path[PATH_MAX];
+    static char path[PATH_MAX]; /* large for a stack of the program's */
     const char *slash = strrchr(self, '/');
     int directory_bytes = slash ? (int)(slash - self) : 0;
     int n = snprintf(path, sizeof path, "%.*s/%s", directory_bytes, self, file);

@@ -5,8 +5,8 @@
  *
  * The filters of most containers return an error; filters of systemd's SystemCallFilter= and of sandboxes
  * often kill, and no process can read its own filter. A child made like vfork(2)'s tries the calls: it uses
- * the memory of this process, so no page table is copied, and only this thread waits for its nine system
- * calls.
+ * the memory of this process, so no page table is copied, and only this thread waits for its eleven
+ * system calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,6 +42,8 @@ static int try_calls(void *unused)
         {SYS_sendmsg, -1},
         {SYS_recvfrom, -1},
         {SYS_sched_setscheduler, 0, -1},
+        {SYS_munlock, 0, 0},
+        {SYS_mremap, 1}, /* not the address of a page */
     };
     const struct sigaction standard = {.sa_handler = SIG_DFL};
     (void)unused;

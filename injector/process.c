@@ -26,10 +26,18 @@ static void add_bytes(const char *key, const char *value, size_t n)
     if (n == 0 || key_bytes + n + 1 > sizeof text.bytes - text.used)
         return;
     memcpy(text.bytes + text.used, key, key_bytes);
-    memcpy(text.bytes + text.used + key_bytes, value, n);
+    memmove(text.bytes + text.used + key_bytes, value, n); /* built in place, maybe */
     text.used += (uint32_t)(key_bytes + n);
     text.bytes[text.used++] = '\0';
     text.pairs++;
+}
+
+/* The place of the next value, to build it there: `key` is its key; *ret_bytes: how long it may be. */
+static char *next_value(const char *key, size_t max, size_t *ret_bytes)
+{
+    size_t key_bytes = strlen(key) + 1, room = sizeof text.bytes - text.used;
+    *ret_bytes = key_bytes + 1 > room ? 0 : room - key_bytes - 1 < max ? room - key_bytes - 1 : max;
+    return text.bytes + text.used + key_bytes;
 }
 
 static void add(const char *key, const char *value)
@@ -40,8 +48,9 @@ static void add(const char *key, const char *value)
 
 static void add_link(const char *key, const char *link)
 {
-    char path[PATH_MAX];
-    ssize_t n = readlink(link, path, sizeof path);
+    size_t room;
+    char *path = next_value(key, PATH_MAX, &room);
+    ssize_t n = room > 0 ? readlink(link, path, room) : 0;
     add_bytes(key, path, n > 0 ? (size_t)n : 0);
 }
 
@@ -57,8 +66,9 @@ static size_t read_file(const char *path, char *buffer, size_t size)
 
 static void add_cmdline(void)
 {
-    char line[CMDLINE_BYTES];
-    size_t n = read_file("/proc/self/cmdline", line, sizeof line);
+    size_t room;
+    char *line = next_value("cmdline", CMDLINE_BYTES, &room);
+    size_t n = room > 0 ? read_file("/proc/self/cmdline", line, room) : 0;
     while (n > 0 && line[n - 1] == '\0')
         n--;
     for (size_t i = 0; i < n; i++)
@@ -103,12 +113,12 @@ static void add_claims(char *(*get)(const char *name))
         "LOCAL_RANK",
         "WORLD_SIZE",
     };
-    char claims[CLAIMS_BYTES];
-    size_t used = 0;
+    size_t room, used = 0;
+    char *claims = next_value("claims", CLAIMS_BYTES, &room);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = get(names[i]);
         size_t name = strlen(names[i]), n = value ? strnlen(value, VALUE_BYTES / 2) : 0;
-        if (n == 0 || used + name + n + 2 > sizeof claims)
+        if (n == 0 || used + name + n + 2 > room)
             continue;
         if (used > 0)
             claims[used++] = ' ';

@@ -3,11 +3,12 @@
 
 #include <sys/mman.h>
 
+#include "ring/lean_map.h"
+
 bool occ_ranges_start(struct occ_ranges *ranges, struct occ_ring_producer *ring,
                       const struct occ_nvtx_library *library)
 {
-    void *map = mmap(NULL, OCC_RANGES_CALLS * sizeof *ranges->calls, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *map = occ_lean_map(-1, OCC_RANGES_CALLS * sizeof *ranges->calls);
     ranges->ring = ring;
     ranges->library = library;
     ranges->calls = map == MAP_FAILED ? NULL : map;

@@ -167,7 +167,8 @@ static uint32_t start(struct occ_tracing *t, bool *ret_zeroed, char reason[OCC_R
 bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool *ret_zeroed,
                        char reason[OCC_REASON_BYTES])
 {
-    struct occ_cupti_search search = {.configured = configured};
+    static struct occ_cupti_search search; /* large for a stack of the program's; one thread initialises */
+    search = (struct occ_cupti_search){.configured = configured};
     while (occ_cupti_find(&search, &tracing->cupti, reason)) {
         char why[OCC_REASON_BYTES];
         occ_guest_log("libcupti: %s", tracing->cupti.path);

@@ -6,6 +6,7 @@
  * losses and set costs.
  */
 #include "producer.h"
+#include "lean_map.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,7 @@ static int prepare(struct occ_ring_producer *producer, uint32_t slots, uint64_t 
         return -EFBIG;
     if (ftruncate(producer->fd, (off_t)total) != 0)
         return -errno;
-    uint8_t *map = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, producer->fd, 0);
+    uint8_t *map = occ_lean_map(producer->fd, total);
     if (map == MAP_FAILED)
         return -errno;
     producer->header = (void *)map;

@@ -237,6 +237,27 @@ static int main_thread_leaves_a_worker(const char *argument)
     pthread_exit(NULL);
 }
 
+static void *starts_and_exits(void *unused)
+{
+    guest_launch(LAUNCHES);
+    guest_print("exits");
+    exit(6);
+    return unused;
+}
+
+/* Initialises CUDA, launches and exits in a thread with a stack of `argument` KiB. */
+static int thread_with_a_small_stack(const char *argument)
+{
+    pthread_attr_t small;
+    guest_open();
+    pthread_attr_init(&small);
+    if (pthread_attr_setstacksize(&small, (size_t)number_of(argument) << 10) != 0 ||
+        pthread_create(&threads[0], &small, starts_and_exits, NULL) != 0)
+        return 94;
+    pthread_join(threads[0], NULL);
+    return 0;
+}
+
 /* ---- signals ---- */
 
 static volatile sig_atomic_t signals;
@@ -349,6 +370,7 @@ const struct guest_row guests_that_end[] = {
     {"pthread_exit", main_thread_leaves},
     {"pthread_exit_early", main_thread_leaves_early},
     {"pthread_exit_worker", main_thread_leaves_a_worker},
+    {"small_stack", thread_with_a_small_stack},
     {"sigalrm", is_interrupted},
     {"sigalrm_exit", is_interrupted_at_its_end},
     {"fault", catches_a_fault},

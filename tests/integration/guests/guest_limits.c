@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,6 +22,34 @@ enum { LAUNCHES = 20 };
 static int number_of(const char *argument)
 {
     return argument ? atoi(argument) : 0;
+}
+
+/* ---- locked memory ---- */
+
+static long locked_mib(void)
+{
+    char line[256];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "VmLck: %ld", &kib) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return kib < 0 ? -1 : kib >> 10;
+}
+
+/* Locks all memory, `argument` as for mlockall(2), like programs that must not wait for pages. */
+static int locks_memory(const char *argument)
+{
+    guest_open();
+    if (mlockall(number_of(argument)) != 0) {
+        guest_print("mlockall: %d", errno);
+        return 0;
+    }
+    long before = locked_mib();
+    guest_launch(LAUNCHES);
+    guest_print("locked by CUDA: %s", locked_mib() - before < 48 ? "little" : "much");
+    return 0;
 }
 
 /* ---- descriptors ---- */
@@ -207,6 +236,8 @@ static const struct {
     {"sendmsg", SYS_sendmsg},
     {"recvfrom", SYS_recvfrom},
     {"madvise", SYS_madvise},
+    {"munlock", SYS_munlock},
+    {"mremap", SYS_mremap},
     {"uname", SYS_uname},
 #ifdef SYS_readlink /* missing on aarch64 */
     {"readlink", SYS_readlink},
@@ -280,25 +311,15 @@ static int refused_later(const char *argument)
 }
 
 const struct guest_row guests_with_limits[] = {
-    {"nofile", few_descriptors},
-    {"fd_numbers", numbers_of_descriptors},
-    {"closefrom", closes_all},
-    {"close_standard", closes_standard},
-    {"rlimit_as", little_memory},
-    {"rlimit_data", little_data},
-    {"rlimit_fsize", small_files},
-    {"rlimit_memlock", little_locked_memory},
-    {"rlimit_sigpending", few_signals},
-    {"rlimit_stack", small_stack},
-    {"rlimit_nproc", few_threads},
-    {"no_memory", uses_all_memory},
-    {"rlimit_cpu", uses_all_time},
-    {"setuid", drops_rights},
-    {"chroot", changes_root},
-    {"seccomp_eperm", refused},
-    {"seccomp_enosys", missing},
-    {"seccomp_kill", deadly},
-    {"seccomp_later", refused_later},
-    {"seccomp_allow", allowed},
-    {NULL, NULL},
+    {"nofile", few_descriptors},    {"fd_numbers", numbers_of_descriptors},
+    {"closefrom", closes_all},      {"close_standard", closes_standard},
+    {"rlimit_as", little_memory},   {"rlimit_data", little_data},
+    {"rlimit_fsize", small_files},  {"rlimit_memlock", little_locked_memory},
+    {"mlockall", locks_memory},     {"rlimit_sigpending", few_signals},
+    {"rlimit_stack", small_stack},  {"rlimit_nproc", few_threads},
+    {"no_memory", uses_all_memory}, {"rlimit_cpu", uses_all_time},
+    {"setuid", drops_rights},       {"chroot", changes_root},
+    {"seccomp_eperm", refused},     {"seccomp_enosys", missing},
+    {"seccomp_kill", deadly},       {"seccomp_later", refused_later},
+    {"seccomp_allow", allowed},     {NULL, NULL},
 };

@@ -33,6 +33,8 @@ before=()
 
 # ---- threads and signals ----
 slow "1000 threads" "$g" threads 1000
+row -l 20 "cuInit and exit in a thread with a stack of 20 KiB" "$g" small_stack 20
+slow -l 20 "cuInit and exit in a thread with a stack of 32 KiB" "$g" small_stack 32
 row -l 20 "50 cancelled threads" "$g" cancel
 row -l 200 "SIGALRM every 0.5 ms" "$g" sigalrm 10
 before=(env OCCSIM_FAULT=slow_flush:60000)
@@ -121,6 +123,9 @@ row "all memory used" "$g" no_memory 600
 slow "RLIMIT_DATA of 16 MB" "$g" rlimit_data 16
 row "RLIMIT_FSIZE of 4 kB" "$g" rlimit_fsize 4096
 row -l 20 "RLIMIT_MEMLOCK 0" "$g" rlimit_memlock 0
+for how in 2 3; do
+  row "mlockall($how) before CUDA" "$g" mlockall $how
+done
 row -l 20 "RLIMIT_SIGPENDING 0" "$g" rlimit_sigpending 0
 slow -l 20 "RLIMIT_STACK of 64 kB" "$g" rlimit_stack 64
 slow "RLIMIT_CPU" "$g" rlimit_cpu
@@ -133,7 +138,7 @@ for call in memfd_create sendmsg; do
   row "seccomp: $call refused" "$g" seccomp_eperm $call
 done
 row "seccomp: memfd_create missing" "$g" seccomp_enosys memfd_create
-for call in socket connect ftruncate getrandom recvfrom madvise uname readlink clone3 sched_setscheduler process_vm_readv; do
+for call in socket connect ftruncate getrandom recvfrom madvise munlock mremap uname readlink clone3 sched_setscheduler process_vm_readv; do
   [ $call = clone3 ] && answer=enosys || answer=eperm
   slow "seccomp: $call refused" "$g" seccomp_$answer $call
 done
@@ -143,7 +148,7 @@ done
 row -l 20 "seccomp: a filter that allows all" "$g" seccomp_allow 0
 row -l 0 "seccomp: killed by memfd_create" "$g" seccomp_kill memfd_create
 row -l 0 "seccomp: killed by socket" "$g" seccomp_kill socket
-for call in ftruncate getrandom connect sendmsg recvfrom sched_setscheduler process_vm_readv; do
+for call in ftruncate getrandom connect sendmsg recvfrom sched_setscheduler munlock mremap process_vm_readv; do
   slow "seccomp: killed by $call" "$g" seccomp_kill $call
 done
 
