@@ -134,7 +134,8 @@ struct diff {
     struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: does not exist */
     struct diff_slice *slice[DIFF_SIDES]; /* [pair * DIFF_SLICES + i]; NULL: replicates are runs or minutes */
     uint64_t total_ns[DIFF_SIDES], launches[DIFF_SIDES];
-    double work;                 /* work of B / work of A, by numbers of launches; NaN: not known (work.h) */
+    uint64_t unit_ns[DIFF_SIDES]; /* largest unit of all sums of durations: that of a recording's clock */
+    double work;                  /* work of B / work of A, by numbers of launches; NaN: not known (work.h) */
     double work_error;           /* error of the logarithm of a kernel's number of launches for it (work.h) */
     uint64_t sliced[DIFF_SIDES]; /* launches that diff_add_launch() has put into slices */
 };

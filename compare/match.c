@@ -166,8 +166,20 @@ int diff_collect(struct diff *diff, struct diff_part *parts, size_t n_parts, con
     return status;
 }
 
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
 void diff_add_sums(struct diff *diff, const struct diff_part *part, const struct diff_sums *sums)
 {
+    uint64_t *unit_ns = &diff->unit_ns[part->side];
+    *unit_ns = common_divisor(*unit_ns, sums->total_ns);
     add_sums(&diff->items[part->item].sums, sums);
 }
 

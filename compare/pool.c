@@ -6,6 +6,9 @@
 
 #include "work.h"
 
+/* The coarsest clock of a recording: microseconds of older Kineto files. */
+#define CLOCK_UNIT_MAX_NS 1000.0
+
 #define CONFIDENCE   0.95
 #define ERROR_MIN    1e-6   /* minimum error of a mean logarithm: durations are whole nanoseconds */
 #define NORMAL_MAD   0.6745 /* median absolute difference of a normal distribution / its deviation */
@@ -173,6 +176,30 @@ static double error_of_work(const struct diff *diff, const struct diff_cell *con
     return counted > 0 ? counted / weight * diff_work_error(diff, launches) : 0;
 }
 
+/* Returns the variance of the mean logarithm of a duration that the recording's clock adds: both ends of a
+ * launch are cut to its unit, so that a duration is a unit too long or too short by chance. Equal durations
+ * of few launches are no evidence then. */
+static double variance_of_clock(const struct diff *diff, const struct diff_pair *pair, uint32_t side)
+{
+    const struct diff_sums *sums = &pair->sums[side];
+    double unit_ns = fmin((double)diff->unit_ns[side], CLOCK_UNIT_MAX_NS);
+    bool has_time = sums->launches > 0 && sums->total_ns > 0;
+    double relative = has_time ? unit_ns * (double)sums->launches / (double)sums->total_ns : 0;
+    return has_time ? relative * relative / 4 / (double)sums->launches : 0;
+}
+
+static double error_of_clock(const struct diff *diff, const struct diff_cell *const *cells, size_t n)
+{
+    double weight = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct diff_pair *pair = &diff->pairs[cells[i]->pair];
+        double variance = variance_of_clock(diff, pair, DIFF_A) + variance_of_clock(diff, pair, DIFF_B);
+        weight += cells[i]->weight;
+        sum += cells[i]->weight * cells[i]->weight * variance;
+    }
+    return weight > 0 ? sqrt(sum) / weight : 0;
+}
+
 struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *const *cells, size_t n,
                              struct diff_weighted *scratch)
 {
@@ -191,9 +218,9 @@ struct diff_change diff_pool(const struct diff *diff, const struct diff_cell *co
         change.error[DIFF_OVER_CELLS] = sqrt(over_cells.variance);
         change.df[DIFF_OVER_CELLS] = over_cells.effective - 1;
     }
-    double of_work = error_of_work(diff, cells, n);
+    double of_work = error_of_work(diff, cells, n), of_clock = error_of_clock(diff, cells, n);
     for (int i = 0; i < DIFF_ESTIMATES; i++)
-        change.error[i] = sqrt(change.error[i] * change.error[i] + of_work * of_work);
+        change.error[i] = sqrt(change.error[i] * change.error[i] + of_work * of_work + of_clock * of_clock);
     return change;
 }
 

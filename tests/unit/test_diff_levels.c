@@ -35,6 +35,8 @@ struct world {
     uint32_t runs, steps; /* runs of each side; steps in a run */
     uint32_t launches_0;  /* launches of family 0 in a run */
     bool has_layers;      /* a layer for every second family */
+    bool
+        has_microseconds; /* three launches of 3.5 us per configuration, with both ends cut to microseconds */
 };
 
 struct compared {
@@ -55,6 +57,13 @@ enum { LAUNCHES_MAX = 4000 };
 static struct launch launches[2][RUNS_MAX][LAUNCHES_MAX];
 static size_t n_launches[2][RUNS_MAX];
 
+/* Returns the duration of a launch of 3.5 us that began at any time, by a clock of microseconds. */
+static uint64_t cut_duration(uint64_t *random, double noise)
+{
+    double begin = random_between(random, 0, 1), end = begin + 3.5 * random_lognormal(random, noise);
+    return 1000 * (uint64_t)(floor(end) - floor(begin));
+}
+
 static void draw_run(const struct world *world, uint32_t side, uint32_t run, uint64_t *random)
 {
     double of_run = random_lognormal(random, world->run_noise) * (side == DIFF_B ? world->all : 1);
@@ -63,10 +72,12 @@ static void draw_run(const struct world *world, uint32_t side, uint32_t run, uin
         for (uint32_t row = 0; row < ROWS; row++) {
             uint32_t all = row < CONFIGS ? (world->launches_0 + CONFIGS - 1 - row) / CONFIGS : 12;
             double factor = row < CONFIGS && side == DIFF_B ? world->family_0 : 1;
-            for (uint32_t i = step; i < all; i += world->steps)
+            for (uint32_t i = step; i < (world->has_microseconds ? 3 : all); i += world->steps)
                 launches[side][run][n++] =
-                    (struct launch){row, (uint64_t)(1000.0 * (20 + row % CONFIGS * 11) * factor * of_run *
-                                                    random_lognormal(random, world->noise))};
+                    (struct launch){row, world->has_microseconds
+                                             ? cut_duration(random, world->noise)
+                                             : (uint64_t)(1000.0 * (20 + row % CONFIGS * 11) * factor *
+                                                          of_run * random_lognormal(random, world->noise))};
         }
     n_launches[side][run] = n;
 }
@@ -254,6 +265,25 @@ static void what_all_kernels_have_is_no_kernels_change(void **state)
         assert_true(fabs(c->levels.control.ratio - 1.1) < 0.01);
         end(c);
     }
+}
+
+/* Three equal durations of a coarse clock are no proof that the kernel always takes this time. */
+static void equal_durations_of_a_coarse_clock_prove_nothing(void **state)
+{
+    unsigned changes = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct world world = planted;
+        world.seed = seed;
+        world.noise = 0.006;
+        world.family_0 = 1;
+        world.has_microseconds = true;
+        struct compared *c = compare(&world);
+        for (enum diff_scope scope = 0; scope < DIFF_SCOPE_COUNT; scope++)
+            changes += count_changes(c, scope);
+        end(c);
+    }
+    assert_in_range(changes, 0, 2); /* 5 % of 40 comparisons */
 }
 
 /* A change within the floor is no change, however certain it is. */
@@ -599,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_planted_change_is_reported),
         cmocka_unit_test(nested_groups_have_what_is_inside),
         cmocka_unit_test(what_all_kernels_have_is_no_kernels_change),
+        cmocka_unit_test(equal_durations_of_a_coarse_clock_prove_nothing),
         cmocka_unit_test(a_small_change_is_the_same),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(few_launches_decide_nothing),
