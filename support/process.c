@@ -15,7 +15,6 @@
 #include "paths.h"
 
 #define STAT_BYTES     4096
-#define STATUS_BYTES   (1 << 20) /* 65536 supplementary groups come before the pids */
 #define CLOCK_ERROR_NS INT64_C(60000000000)
 
 /* Fields of /proc/PID/stat, see proc(5). */
@@ -44,28 +43,35 @@ bool occ_process_parse_ending(const char *text)
     return !flags || (strtoull(flags, NULL, 10) & PF_EXITING) != 0;
 }
 
-/* The text of /proc/PID/NAME, malloc'ed; NULL: not readable. */
-static char *read_text(const char *root, int32_t pid, const char *name, size_t max)
+/* The text of /proc/PID/stat, malloc'ed; NULL: not readable. */
+static char *read_stat(const char *root, int32_t pid)
 {
     char path[4096], *text = NULL;
     size_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/proc/%d/%s", root, pid, name);
-    (void)occ_path_read(path, max, &text, &n, NULL);
+    (void)snprintf(path, sizeof path, "%s/proc/%d/stat", root, pid);
+    (void)occ_path_read(path, STAT_BYTES, &text, &n, NULL);
     return text;
 }
 
-static char *read_stat(const char *root, int32_t pid)
-{
-    return read_text(root, pid, "stat", STAT_BYTES);
-}
-
-/* The process chooses its name in the first line; the kernel escapes a newline there. */
+/* Read in pieces: a line with up to 65536 groups comes before the pids. The process chooses its name in the
+ * first line; the kernel escapes a newline there. */
 bool occ_process_is_nested(const char *root, int32_t pid)
 {
-    static const char key[] = "\nNSpid:\t";
-    _cleanup_(occ_freep) char *text = read_text(root, pid, "status", STATUS_BYTES);
-    const char *pids = text ? strstr(text, key) : NULL;
-    return pids && pids[sizeof key - 1 + strcspn(pids + sizeof key - 1, "\t\n")] == '\t';
+    static const char key[] = "NSpid:\t";
+    char path[4096], piece[256];
+    bool is_nested = false, begins_line = true;
+    (void)snprintf(path, sizeof path, "%s/proc/%d/status", root, pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(piece, sizeof piece, file)) {
+        if (begins_line && strncmp(piece, key, sizeof key - 1) == 0) {
+            is_nested = strchr(piece + sizeof key - 1, '\t') != NULL;
+            break;
+        }
+        begins_line = strchr(piece, '\n') != NULL;
+    }
+    if (file)
+        (void)fclose(file);
+    return is_nested;
 }
 
 bool occ_process_is_ending(const char *root, int32_t pid)

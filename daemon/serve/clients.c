@@ -19,6 +19,7 @@
 
 #define CLOSER_POLL_NS INT64_C(20000000)
 #define FDINFO_BYTES   4096
+#define YOUNGER_NS     INT64_C(1000000000)
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -211,12 +212,23 @@ static bool has_number(int pidfd, int32_t pid)
     return line && sscanf(line, "\nPid: %d", &number) == 1 && number == pid;
 }
 
+/* true if the process began after the connection, and a second more. Kernels before 6.5 have no pidfd of the
+ * peer: there a process that keeps a connection of an ended parent could wait for another one with its pid.
+ */
+static bool is_younger(const struct occ_identity *identity, int64_t since_ns)
+{
+    int64_t connected_ns = occ_monotonic_ns() - since_ns;
+    return identity->start_boot_ns >= 0 &&
+           occ_boot_ns() - identity->start_boot_ns + YOUNGER_NS < connected_ns;
+}
+
 /* true if the identity read by pid is the peer's: the pid was not reused since. */
-static bool is_peers(const struct occ_identity *identity, int connection, const struct occ_peer *peer)
+static bool is_peers(const struct occ_identity *identity, int connection, const struct occ_peer *peer,
+                     int64_t since_ns)
 {
     if (peer->pid <= 0)
         return true; /* in a pid namespace that the daemon cannot see: only its uid is known */
-    if (identity->is_uncertain)
+    if (identity->is_uncertain || is_younger(identity, since_ns))
         return false;
     _cleanup_(occ_closep) int pidfd = occ_peer_open_process(connection, peer);
     return pidfd >= 0 && has_number(pidfd, peer->pid);
@@ -229,7 +241,8 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     occ_identity_read(clients->accounts, client->peer.pid, client->peer.uid, &client->identity);
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
-    bool is_known = !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer);
+    bool is_known =
+        !clients->is_shared || is_peers(&client->identity, client->fd, &client->peer, client->since_ns);
     if (!is_known) /* the identity may belong to another process */
         client->owner = (struct occ_owner){.uid = -1};
     return is_known;
@@ -245,7 +258,7 @@ static bool is_outside(const struct occ_clients *clients, const struct occ_ident
            (owner->uid >= 0 || strcmp(owner->name, clients->own.name) == 0);
 }
 
-bool occ_peer_is_outside(const struct occ_clients *clients, int connection)
+bool occ_peer_is_outside(const struct occ_clients *clients, int connection, int64_t since_ns)
 {
     struct occ_peer peer;
     struct occ_identity identity;
@@ -254,7 +267,7 @@ bool occ_peer_is_outside(const struct occ_clients *clients, int connection)
         return false;
     occ_identity_read(clients->accounts, peer.pid, peer.uid, &identity);
     occ_identity_owner(&identity, &owner);
-    return is_peers(&identity, connection, &peer) && is_outside(clients, &identity, &owner);
+    return is_peers(&identity, connection, &peer, since_ns) && is_outside(clients, &identity, &owner);
 }
 
 void occ_client_payer(const struct occ_client *client, char name[OCC_CLIENT_PAYER_BYTES])

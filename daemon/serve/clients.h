@@ -108,10 +108,10 @@ void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *
  * is unknown, because the process has been reaped, or was ending with cgroup v1. */
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
 
-/* true if the process at the other end of this connection runs outside of containers and pods, or in the
- * daemon's own container. false also if the kernel does not tell: the process has ended, or the daemon cannot
- * see its pid or its control groups. */
-bool occ_peer_is_outside(const struct occ_clients *clients, int connection);
+/* true if the process at the other end of this connection, made at `since_ns` or before (monotonic), runs
+ * outside of containers and pods, or in the daemon's own container. false also if the kernel does not tell:
+ * the process has ended, or the daemon cannot see its pid or its control groups. */
+bool occ_peer_is_outside(const struct occ_clients *clients, int connection, int64_t since_ns);
 
 /* Who pays for an identified client's connections and time: its owner. A user's containers without a control
  * group of their own pay together, apart from the user's other programs. */

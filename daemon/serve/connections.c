@@ -153,6 +153,7 @@ void occ_connections_accept(struct occ_server *s, void *none)
         if (fd < 0)
             break;
         arrival.fd = fd;
+        arrival.since_ns = s->loop.turn_ns;
         s->accepts++;
         admitted += take_arrival(s, &arrival);
     } while (admitted < ACCEPTS_AT_ONCE && !is_turn_over(s, &s->arrivals));

@@ -233,10 +233,10 @@ static bool write_health(void *context, FILE *out)
 }
 
 /* Containers may mount the socket, and most containers run as root. */
-static bool may_see_names(void *context, int connection)
+static bool may_see_names(void *context, int connection, int64_t since_ns)
 {
     const struct occ_server *s = context;
-    return occ_peer_is_outside(&s->clients, connection);
+    return occ_peer_is_outside(&s->clients, connection, since_ns);
 }
 
 static void on_http(struct occ_server *s, void *none)

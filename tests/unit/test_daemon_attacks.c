@@ -235,6 +235,30 @@ static void a_process_that_is_ending_is_known_by_lasting_control_groups(void **s
     assert_stops(p);
 }
 
+/* Asks once the process with this pid began an hour after the connection, as far as the daemon sees. */
+static void ask_as_another(const struct place *p, int unused)
+{
+    char path[64], text[160], answer[64];
+    (void)unused;
+    be_below(p, "0::/system.slice/sshd.service");
+    int fd = connect_to(p);
+    (void)snprintf(path, sizeof path, "proc/%d/stat", (int)getpid());
+    (void)snprintf(text, sizeof text, "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %lld 0", (int)getpid(),
+                   (long long)((occ_boot_ns() / SECOND_NS + 3600) * sysconf(_SC_CLK_TCK)));
+    put_file(p, path, text);
+    check(occ_control_request(fd, "pause 1", DEADLINE_MS, answer, sizeof answer, NULL) != 0);
+}
+
+/* Kernels before 6.5 do not tell the daemon whether a pid is still the peer's. */
+static void a_process_younger_than_its_connection_is_another(void **state)
+{
+    struct place *p = *state;
+    start_with_root(p);
+    let_go(p, run(p, ask_as_another, 0));
+    await_status(p, "\nrefused_ended 1\n");
+    assert_stops(p);
+}
+
 static void command_as_root(const struct place *p, int in_container)
 {
     be_below(p, in_container ? "0::/docker/" CONTAINER : "0::/system.slice/sshd.service");
@@ -800,6 +824,7 @@ int main(int argc, char **argv)
         T(a_process_that_has_ended_is_nobody),
         T(a_process_that_is_ending_is_known_by_lasting_control_groups),
         T(root_in_a_container_is_not_root),
+        T(a_process_younger_than_its_connection_is_another),
         T(root_in_a_container_reads_no_names),
         T(pods_of_a_namespace_share_a_history),
         T(a_container_has_a_share_of_its_own),

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/serve/metrics/http.h"
+#include "support/clock.h"
 
 static char directory[] = "/tmp/test_daemon_http_XXXXXX";
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -445,10 +446,65 @@ static void a_missing_certificate_leaves_the_unix_socket(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* Runs a server on a passed socket, at first without its certificate. Returns 0 if a client gets no answer
+ * before, and no page without TLS afterwards. */
+static int wait_with_passed(int listening, const struct sockaddr_in *name)
+{
+    static const char request[] = "GET /livez HTTP/1.0\r\n\r\n";
+    char certificate[64], key[64], pid[24], page[256] = "";
+    struct occ_http *http = NULL;
+    (void)snprintf(certificate, sizeof certificate, "%s/server.pem", directory);
+    (void)snprintf(key, sizeof key, "%s/server.key", directory);
+    (void)snprintf(pid, sizeof pid, "%lld", (long long)getpid());
+    const struct occ_http_options options = {.socket_path = "",
+                                             .listen = "",
+                                             .tls_paths = {certificate, key, certificate},
+                                             .reload_ns = INT64_C(3600000000000)};
+    if (dup2(listening, 3) != 3 || setenv("LISTEN_PID", pid, 1) != 0 || setenv("LISTEN_FDS", "1", 1) != 0 ||
+        occ_http_open(&options, &http, NULL) != 0 || !http)
+        return 1;
+    int fd = connect_from(name, 1);
+    if (send(fd, request, sizeof request - 1, MSG_NOSIGNAL) != sizeof request - 1)
+        return 2;
+    occ_http_serve(http);
+    if (recv(fd, page, sizeof page, MSG_DONTWAIT) >= 0 || errno != EAGAIN)
+        return 3;
+    use_certificate(2);
+    occ_http_reload(http);
+    while (recv(fd, page, sizeof page - 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+        (void)poll(&(struct pollfd){.fd = occ_http_fd(http), .events = POLLIN}, 1, 20);
+        occ_http_serve(http);
+    }
+    occ_http_close(http);
+    return strstr(page, "200") ? 4 : 0;
+}
+
+static void a_passed_socket_waits_for_its_certificate(void **state)
+{
+    (void)state;
+    struct sockaddr_in name;
+    char command[64];
+    int status = -1;
+    make_certificates();
+    int listening = listen_tcp(&name);
+    (void)fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(wait_with_passed(listening, &name));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    (void)close(listening);
+    (void)snprintf(command, sizeof command, "rm %s/*", directory);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(status, 0);
+}
+
 /* ---- who is at the other end of the Unix socket ---- */
 
-static bool names_stay(void *context, int connection)
+static bool names_stay(void *context, int connection, int64_t since_ns)
 {
+    if (since_ns <= 0 || since_ns > occ_monotonic_ns())
+        return false;
     struct ucred peer;
     socklen_t size = sizeof peer;
     return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
@@ -471,11 +527,16 @@ static void a_client_of_the_unix_socket_may_be_refused_names(void **state)
     for (int i = 0; i < 2; i++) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
-        assert_true(send(fd, "GET /metrics HTTP/1.0\r\n\r\n", 25, MSG_NOSIGNAL) == 25);
-        while (recv(fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_PEEK) <= 0)
+        static const char request[] = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+        assert_true(send(fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1);
+        memset(text, 0, sizeof text);
+        for (size_t n = 0; !strstr(text, "names");) {
             serve_events(http, 1);
-        assert_true(recv(fd, text, sizeof text - 1, 0) > 0);
-        assert_non_null(strstr(text, i == 0 ? "without names" : "with names"));
+            ssize_t got = recv(fd, text + n, sizeof text - 1 - n, MSG_DONTWAIT);
+            n += got > 0 ? (size_t)got : 0;
+        }
+        if (!strstr(text, i == 0 ? "without names" : "with names") || !strstr(text, "Connection: close"))
+            fail_msg("%s", text);
         (void)close(fd);
         own = 0;
     }
@@ -514,6 +575,7 @@ int main(void)
         cmocka_unit_test(an_address_that_is_taken_leaves_the_socket),
         cmocka_unit_test(a_certificate_that_failed_is_tried_again),
         cmocka_unit_test(a_missing_certificate_leaves_the_unix_socket),
+        cmocka_unit_test(a_passed_socket_waits_for_its_certificate),
         cmocka_unit_test(a_client_of_the_unix_socket_may_be_refused_names),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);

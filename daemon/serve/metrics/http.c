@@ -112,15 +112,22 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
     return result;
 }
 
-static bool is_known(const struct server *server, struct MHD_Connection *connection)
+static bool may_see_names(const struct server *server, struct MHD_Connection *connection)
 {
     const struct occ_http_options *options = &server->http->options;
-    const union MHD_ConnectionInfo *info = NULL;
-    if (server->is_unix || server->is_tls)
-        info = mhd.get_connection_info(connection, server->is_unix ? MHD_CONNECTION_INFO_CONNECTION_FD
-                                                                   : MHD_CONNECTION_INFO_GNUTLS_SESSION);
-    if (info && server->is_unix)
-        return !options->may_see_names || options->may_see_names(options->context, info->connect_fd);
+    const union MHD_ConnectionInfo *info =
+        mhd.get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const struct occ_connection_age *entry = info ? info->socket_context : NULL;
+    return !options->may_see_names ||
+           (entry && options->may_see_names(options->context, entry->fd, entry->since_ns));
+}
+
+static bool is_known(const struct server *server, struct MHD_Connection *connection)
+{
+    if (server->is_unix)
+        return may_see_names(server, connection);
+    const union MHD_ConnectionInfo *info =
+        server->is_tls ? mhd.get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION) : NULL;
     return info && occ_tls_client_is_known(info->tls_session);
 }
 

@@ -31,8 +31,9 @@ struct occ_http_options {
     void (*write_metrics)(void *context, FILE *out, bool has_identity, bool is_openmetrics);
     /* false: not healthy. `out` gets the reasons, or "ok". */
     bool (*write_health)(void *context, FILE *out);
-    /* true if the process at the other end of this Unix connection may get names; NULL: always true */
-    bool (*may_see_names)(void *context, int connection);
+    /* true if the process at the other end of this Unix connection, made at since_ns, may get names; NULL:
+     * always true. A connection has one request. */
+    bool (*may_see_names)(void *context, int connection, int64_t since_ns);
     void *context;
     int64_t request_ns; /* time limit of a request; 0: 10 s */
     int64_t reload_ns;  /* interval of tries to use valid files after a failure; 0: 10 s */
