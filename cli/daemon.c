@@ -26,15 +26,10 @@ char *socket_of_process(int32_t pid)
 
 int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *own = NULL;
     struct occ_error why = OCC_ERROR_INIT;
     if (socket)
         return occ_control_connect(socket, ret_fd, err);
-    int status = occ_path_default_socket(&own, &why);
-    if (status == 0)
-        status = occ_control_connect(own, ret_fd, &why);
-    if (status == OCC_E_NOT_FOUND && occ_control_connect(OCC_PATH_SYSTEM_SOCKET, ret_fd, NULL) == 0)
-        return 0;
+    int status = occ_path_connect_default(ret_fd, &why);
     if (status == OCC_E_NOT_FOUND)
         return occ_fail(err, status, "%s (\"occtraced --counters auto\" starts one)", why.message);
     if (status != 0 && err)

@@ -12,5 +12,6 @@
 char *socket_of_process(int32_t pid);
 
 /* Connects to a daemon. `socket`: its path; NULL: the user's own daemon, else the system's service. Without a
- * path, the message for a missing daemon explains how to start one. */
+ * path, a daemon of another user is refused (paths.h), and the message for a missing daemon explains how to
+ * start one. */
 int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err);

@@ -289,9 +289,7 @@ static int print_status(const struct occ_options *options, const struct occ_conf
                                                    : OCC_STATUS_LINES;
     int status = choose_path(options->socket, config->socket_path, occ_path_default_socket, &path, err);
     if (status == 0)
-        status = occ_control_connect(path, &fd, err);
-    if (status == OCC_E_NOT_FOUND && !is_named && occ_control_connect(OCC_PATH_SYSTEM_SOCKET, &fd, NULL) == 0)
-        status = 0;
+        status = is_named ? occ_control_connect(path, &fd, err) : occ_path_connect_default(&fd, err);
     if (status == 0)
         status = occ_status_print(fd, form, stdout, err);
     return status == 0 && fflush(stdout) != 0 ? occ_fail(err, OCC_E_IO, "cannot write to stdout") : status;

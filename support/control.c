@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CONNECT_MS     5000 /* time to wait for a place in the queue of a busy daemon */
 #define START_MS       100  /* time to wait for a daemon that is about to listen */
@@ -69,6 +72,50 @@ int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *
                         CONNECT_MS / 1000);
     if (why != 0 || fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
         return occ_fail_errno(err, why ? why : errno, "cannot connect to %s", socket_path);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+static bool is_trusted(uid_t uid)
+{
+    return uid == 0 || uid == geteuid();
+}
+
+/* Another user could replace a directory that he owns, a link to it, or a socket in a directory that he can
+ * write, even between the check of the daemon's owner and a later connection. */
+static int check_directory(const char *socket_path, struct occ_error *err)
+{
+    const char *slash = strrchr(socket_path, '/');
+    _cleanup_(occ_freep) char *directory =
+        slash ? strndup(socket_path, slash == socket_path ? 1 : (size_t)(slash - socket_path)) : strdup(".");
+    struct stat link, status;
+    if (!directory)
+        return occ_no_memory(err);
+    if (lstat(directory, &link) != 0 || stat(directory, &status) != 0)
+        return errno == ENOENT || errno == ENOTDIR || errno == EACCES
+                   ? occ_fail(err, OCC_E_NOT_FOUND, "no daemon listens at %s", socket_path)
+                   : occ_fail_errno(err, errno, "cannot look at %s", directory);
+    if (!is_trusted(link.st_uid) || !is_trusted(status.st_uid))
+        return occ_fail(err, OCC_E_DENIED, "%s belongs to another user; its daemon is not used", directory);
+    if (status.st_mode & 0022)
+        return occ_fail(err, OCC_E_DENIED, "others may write to %s; its daemon is not used", directory);
+    return 0;
+}
+
+int occ_control_connect_trusted(const char *socket_path, int *ret_fd, struct occ_error *err)
+{
+    struct ucred peer = {.uid = (uid_t)-1};
+    socklen_t size = sizeof peer;
+    _cleanup_(occ_closep) int fd = -1;
+    int status = check_directory(socket_path, err);
+    if (status == 0)
+        status = occ_control_connect(socket_path, &fd, err);
+    if (status != 0)
+        return status;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || !is_trusted(peer.uid))
+        return occ_fail(err, OCC_E_DENIED, "the daemon at %s belongs to another user; it is not used",
+                        socket_path);
     *ret_fd = fd;
     fd = -1;
     return 0;

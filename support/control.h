@@ -48,6 +48,11 @@
  * block. */
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
 
+/* The same for a path that the user did not choose, such as one in /tmp: OCC_E_DENIED unless the directory
+ * and the daemon belong to root or the caller and no other user can replace the socket. Does not connect to a
+ * socket in another user's directory, so its owner can neither learn of the caller nor make it wait. */
+int occ_control_connect_trusted(const char *socket_path, int *ret_fd, struct occ_error *err);
+
 /* The value of a line "key value" of an answer, malloc'ed; NULL: there is none. */
 char *occ_control_value(const char *answer, const char *key);
 

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,13 +87,10 @@ static int64_t written_ns(const char *path)
  * daemon answers, or the caller may not read the history. */
 static char *ask_daemon(void)
 {
-    _cleanup_(occ_freep) char *socket = NULL;
     _cleanup_(occ_freep) char *path = NULL;
     _cleanup_(occ_closep) int fd = -1;
     char answer[OCC_CONTROL_BYTES + 1];
-    if (occ_path_default_socket(&socket, NULL) != 0 ||
-        (occ_control_connect(socket, &fd, NULL) != 0 &&
-         occ_control_connect(OCC_PATH_SYSTEM_SOCKET, &fd, NULL) != 0) ||
+    if (occ_path_connect_default(&fd, NULL) != 0 ||
         occ_control_request(fd, "status", DAEMON_PATIENCE_MS, answer, sizeof answer, NULL) != 0)
         return NULL;
     path = occ_control_value(answer, "database");
@@ -136,6 +134,23 @@ int occ_path_default_socket(char **ret_path, struct occ_error *err)
     if (geteuid() == 0)
         return occ_format_text(ret_path, err, OCC_PATH_SYSTEM_SOCKET);
     return occ_format_text(ret_path, err, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
+}
+
+int occ_path_connect(const char *socket, int *ret_fd, struct occ_error *err)
+{
+    const char *given = absolute_env("OCCTRACE_SOCKET");
+    return given && strcmp(given, socket) == 0 ? occ_control_connect(socket, ret_fd, err)
+                                               : occ_control_connect_trusted(socket, ret_fd, err);
+}
+
+int occ_path_connect_default(int *ret_fd, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    int status = occ_path_default_socket(&own, err);
+    if (status == 0)
+        status = occ_path_connect(own, ret_fd, err);
+    bool is_absent = status == OCC_E_NOT_FOUND || status == OCC_E_DENIED;
+    return is_absent && occ_path_connect(OCC_PATH_SYSTEM_SOCKET, ret_fd, NULL) == 0 ? 0 : status;
 }
 
 int occ_path_check_parent(const char *file, struct occ_error *err)

@@ -35,6 +35,13 @@ int occ_path_own_history(char **ret_path, struct occ_error *err);
  * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. Creates nothing. */
 int occ_path_default_socket(char **ret_path, struct occ_error *err);
 
+/* Connects to the socket of a default daemon: the one above or the service's. Any user can make the directory
+ * in /tmp, so OCC_E_DENIED as from occ_control_connect_trusted(), unless $OCCTRACE_SOCKET names the path. */
+int occ_path_connect(const char *socket, int *ret_fd, struct occ_error *err);
+
+/* Connects to the user's own daemon (above), else to the service. An error is the own daemon's. */
+int occ_path_connect_default(int *ret_fd, struct occ_error *err);
+
 /* Creates the missing parent directories of `file`, mode 0700. */
 int occ_path_make_parents(const char *file, struct occ_error *err);
 /* The same with mode 0711, so that all users reach their own files below. */

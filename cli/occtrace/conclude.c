@@ -29,7 +29,7 @@ static bool flush(const struct trace *trace)
     char request[64], answer[128];
     struct occ_error err = OCC_ERROR_INIT;
     (void)snprintf(request, sizeof request, "flush %s", trace->session);
-    if (trace_ask_daemon(trace->socket, request, FLUSH_PATIENCE_MS, answer, sizeof answer, &err) == 0)
+    if (trace_ask_daemon(trace, request, FLUSH_PATIENCE_MS, answer, sizeof answer, &err) == 0)
         return true;
     if (!child_interrupted())
         trace_note("the history may lack the end of this run: %s", err.message);
@@ -38,7 +38,7 @@ static bool flush(const struct trace *trace)
 
 static bool has_daemon(const struct trace *trace)
 {
-    _cleanup_(occ_freep) char *version = trace_daemon_value(trace->socket, "version");
+    _cleanup_(occ_freep) char *version = trace_daemon_value(trace, "version");
     return version != NULL;
 }
 
@@ -46,14 +46,14 @@ static bool has_daemon(const struct trace *trace)
  * daemon then. */
 static bool has_programs_left(const struct trace *trace)
 {
-    _cleanup_(occ_freep) char *text = trace_daemon_value(trace->socket, "programs");
+    _cleanup_(occ_freep) char *text = trace_daemon_value(trace, "programs");
     uint64_t n = 0;
     return text && occ_parse_u64(text, 0, UINT64_MAX, &n, NULL) == 0 && n > 0;
 }
 
 static void release_private_daemon(struct trace *trace)
 {
-    _cleanup_(occ_freep) char *stalled = trace_daemon_value(trace->socket, "stalled");
+    _cleanup_(occ_freep) char *stalled = trace_daemon_value(trace, "stalled");
     bool stays = has_programs_left(trace);
     int patience_ms = stays || child_interrupted() ? 0 : DAEMON_PATIENCE_MS;
     if (private_daemon_release(&trace->daemon, patience_ms) || !stays)

@@ -57,11 +57,18 @@ static int absolute_path(const char *path, char **ret_path, struct occ_error *er
 static bool try_daemon(struct trace *trace, const char *socket)
 {
     char answer[128];
-    if (trace_ask_daemon(socket, "ping", PING_PATIENCE_MS, answer, sizeof answer, NULL) != 0)
-        return false;
-    trace->db = trace_daemon_value(socket, "database");
+    struct occ_error err = OCC_ERROR_INIT;
     trace->socket = strdup(socket);
-    return trace->socket != NULL;
+    if (trace->socket &&
+        trace_ask_daemon(trace, "ping", PING_PATIENCE_MS, answer, sizeof answer, &err) == 0) {
+        trace->db = trace_daemon_value(trace, "database");
+        return true;
+    }
+    if (err.code == OCC_E_DENIED)
+        trace_note("%s", err.message);
+    free(trace->socket);
+    trace->socket = NULL;
+    return false;
 }
 
 /* Uses a running daemon if one answers: the user's own, else the system's service. */

@@ -38,11 +38,12 @@ int trace_await_daemon(struct trace *trace, struct occ_error *err);
 /* After the program's end (conclude.c): waits until the history is complete, and prints the summary. */
 void trace_conclude(struct trace *trace, char *const *argv, int wait_status);
 
-/* Sends one request to the daemon at `socket`, on a separate connection. */
-int trace_ask_daemon(const char *socket, const char *request, int patience_ms, char *answer, size_t size,
-                     struct occ_error *err);
+/* Sends one request to the daemon at trace->socket, on a separate connection. Another user's daemon gets
+ * nothing, unless --socket or $OCCTRACE_SOCKET names it. */
+int trace_ask_daemon(const struct trace *trace, const char *request, int patience_ms, char *answer,
+                     size_t size, struct occ_error *err);
 /* The value of a "key value" line of the daemon's status, malloc'ed, or NULL. */
-char *trace_daemon_value(const char *socket, const char *key);
+char *trace_daemon_value(const struct trace *trace, const char *key);
 
 /* Prints "occtrace: TEXT" on stderr, sanitised, since names in it come from the program. */
 #define trace_note(...) cli_note(&cli_occtrace, __VA_ARGS__)

@@ -56,6 +56,9 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(hostile_limits COMMAND bash "${_here}/hostile_limits.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>" LABELS slow)
   occ_add_script_test(database_path
                       COMMAND bash "${_here}/database_path.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_history>")
+  occ_add_script_test(foreign_daemon
+                      COMMAND bash "${_here}/foreign_daemon.sh" "${PROJECT_BINARY_DIR}" "$<TARGET_FILE:cli_fake_daemon>"
+                              "$<TARGET_FILE:cli_history>")
   occ_add_script_test(coverage COMMAND bash "${_here}/coverage.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
   occ_add_script_test(coverage_time COMMAND bash "${_here}/coverage.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" time LABELS slow)
   occ_add_script_test(coexistence COMMAND bash "${_here}/coexistence.sh" "${PROJECT_BINARY_DIR}")

@@ -16,9 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -542,6 +544,97 @@ static void test_old_requests_end(void **state)
     }
 }
 
+/* A daemon's socket at `path`, made by the user `uid`. Returns the listening descriptor. */
+static int listen_as(uid_t uid, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)unlink(path);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(seteuid(uid), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(seteuid(0), 0);
+    return fd;
+}
+
+/* Connects as the user `uid`, to a daemon of `owner`. */
+static int trust(uid_t uid, uid_t owner, const char *path)
+{
+    int listener = listen_as(owner, path), fd = -1;
+    assert_int_equal(chmod(path, 0777), 0);
+    assert_int_equal(seteuid(uid), 0);
+    int status = occ_control_connect_trusted(path, &fd, NULL);
+    assert_int_equal(seteuid(0), 0);
+    assert_true((fd >= 0) == (status == 0));
+    struct pollfd waiting = {.fd = listener, .events = POLLIN};
+    if (status == OCC_E_NOT_FOUND || (status == OCC_E_DENIED && owner == 0))
+        assert_int_equal(poll(&waiting, 1, 0), 0); /* it has not even connected */
+    if (fd >= 0)
+        assert_int_equal(close(fd), 0);
+    assert_int_equal(close(listener), 0);
+    return status;
+}
+
+static void test_trusted_daemons(void **state)
+{
+    enum { USER = 61001, OTHER = 61003 };
+    static const struct {
+        uid_t directory;
+        mode_t mode;
+        uid_t link, daemon;
+        int status;
+    } cases[] = {
+        {USER, 0700, USER, USER, 0},
+        {0, 0755, 0, 0, 0},
+        {USER, 0755, USER, 0, 0},
+        {OTHER, 0755, OTHER, OTHER, OCC_E_DENIED},
+        {OTHER, 0755, OTHER, 0,
+         OCC_E_DENIED}, /* such as a link to the service's socket, to be changed later */
+        {USER, 0755, OTHER, 0, OCC_E_DENIED},
+        {OTHER, 0755, USER, 0, OCC_E_DENIED},
+        {USER, 0777, USER, 0, OCC_E_DENIED},
+        {0, 01777, 0, 0, OCC_E_DENIED},
+        {USER, 0775, USER, 0, OCC_E_DENIED},
+    };
+    char base[] = "/tmp/occ-test-XXXXXX", directory[64], link[64], path[80];
+    int fd = -1;
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can be other users\n");
+        skip();
+    }
+    assert_non_null(mkdtemp(base));
+    assert_int_equal(chmod(base, 0755), 0);
+    (void)snprintf(directory, sizeof directory, "%s/d", base);
+    (void)snprintf(link, sizeof link, "%s/link", base);
+    (void)snprintf(path, sizeof path, "%s/socket", link);
+    assert_int_equal(mkdir(directory, 0700), 0);
+    assert_int_equal(symlink(directory, link), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(chown(directory, cases[i].directory, 0), 0);
+        assert_int_equal(chmod(directory, cases[i].mode), 0);
+        assert_int_equal(lchown(link, cases[i].link, 0), 0);
+        int status = trust(USER, cases[i].daemon, path);
+        if (status != cases[i].status)
+            fail_msg("case %zu: %d", i, status);
+    }
+    /* another user's daemon in a directory that nobody else can write, and root has no user's daemon */
+    assert_int_equal(chown(directory, 0, 0), 0);
+    assert_int_equal(chmod(directory, 0777), 0);
+    int listener = listen_as(OTHER, path);
+    assert_int_equal(chmod(directory, 0755), 0);
+    assert_int_equal(lchown(link, 0, 0), 0);
+    assert_int_equal(occ_control_connect_trusted(path, &fd, NULL), OCC_E_DENIED);
+    assert_int_equal(close(listener), 0);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(occ_control_connect_trusted(path, &fd, NULL), OCC_E_NOT_FOUND);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(rmdir(directory), 0);
+    assert_int_equal(rmdir(base), 0);
+    assert_int_equal(occ_control_connect_trusted(path, &fd, NULL), OCC_E_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_old_requests_end),
         cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_trusted_daemons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

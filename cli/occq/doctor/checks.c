@@ -86,7 +86,9 @@ static const struct doctor_check checks[] = {
      "correct what the message names"},
     {"daemon", doctor_daemon, NULL, NULL, PROBLEM, RECORD | KEEP,
      "Programs that report to it may lose launches.",
-     "restart it (systemctl restart occtraced); its log is in journalctl -u occtraced"},
+     "restart it (systemctl restart occtraced); its log is in journalctl -u occtraced. If another user has "
+     "its "
+     "place, set XDG_RUNTIME_DIR"},
     {"service", doctor_unit, NULL, NULL, NOTE, 0, "Only programs that occtrace starts are recorded.",
      "systemctl enable --now occtraced; systemctl status occtraced has the reason of a failure"},
     {"identity", doctor_identity, "SLURM_JOB_ID", "/job_([0-9]+)", NOTE, 0,

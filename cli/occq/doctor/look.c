@@ -195,34 +195,38 @@ bool doctor_settings(const struct doctor_machine *machine, const struct doctor_c
     return status == 0 || status == OCC_E_NOT_FOUND;
 }
 
-/* Asks the user's own daemon for its version, or the service if there is none, like traced programs. Fault:
- * the daemon does not answer. No fault: no daemon listens. */
+/* Asks the user's own daemon for its version, or the service if there is none, like traced programs. Faults:
+ * the daemon does not answer; another user has the own daemon's place. No fault: no daemon listens. */
 bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
 {
     const char *sockets[] = {machine->socket, machine->service_socket};
     struct occ_error err = OCC_ERROR_INIT;
     char version[OCC_CONTROL_BYTES];
     int status = OCC_E_NOT_FOUND;
+    bool is_taken = false;
     (void)check;
-    for (size_t i = 0; i < 2 && status == OCC_E_NOT_FOUND; i++) {
+    for (size_t i = 0; i < 2 && (status == OCC_E_NOT_FOUND || status == OCC_E_DENIED); i++) {
         _cleanup_(occ_closep) int fd = -1;
-        status = occ_control_connect(sockets[i], &fd, &err);
+        status = occ_path_connect(sockets[i], &fd, &err);
+        if (status == OCC_E_DENIED)
+            doctor_append(found, "%s", err.message);
+        is_taken |= status == OCC_E_DENIED;
         if (status == 0)
             status = occ_control_request(fd, "ping", PATIENCE_MS, version, sizeof version, &err);
         if (status == 0)
             doctor_append(found, "version %.64s (occq: " OCC_VERSION ") at %s", version, sockets[i]);
     }
-    if (status != 0)
+    if (status != 0 && status != OCC_E_DENIED)
         doctor_append(found, "%s",
                       status == OCC_E_NOT_FOUND ? "none; occtrace starts one for each run" : err.message);
-    return status == 0 || status == OCC_E_NOT_FOUND;
+    return !is_taken && (status == 0 || status == OCC_E_NOT_FOUND);
 }
 
 /* Returns true if a daemon listens at the service's socket, such as one that a person started. */
 static bool answers_as_service(const struct doctor_machine *machine)
 {
     _cleanup_(occ_closep) int fd = -1;
-    return occ_control_connect(machine->service_socket, &fd, NULL) == 0;
+    return occ_path_connect(machine->service_socket, &fd, NULL) == 0;
 }
 
 /* Fault: the service is installed, but does not run, and no other daemon answers at its socket. systemd
