@@ -167,15 +167,25 @@ static void put_mount(struct occ_json *json, const char *array, const char *name
     end_element(json, has_array);
 }
 
+static void put_variable(struct occ_json *json, const char *array, const char *name, const char *value,
+                         bool has_array)
+{
+    begin_element(json, array, has_array);
+    occ_json_string(json, "name", name);
+    occ_json_string(json, "value", value);
+    end_element(json, has_array);
+}
+
+/* In a user namespace (hostUsers: false) the host's root has no number, so the guest library trusts the
+ * daemon only at a socket that a variable names. */
 static void put_container(struct occ_json *json, const struct occ_admission_container *container)
 {
     const char *kind = container->is_init ? "initContainers" : "containers";
     char array[96];
     (void)snprintf(array, sizeof array, "/spec/%s/%zu/env", kind, container->index);
-    begin_element(json, array, container->has_environment);
-    occ_json_string(json, "name", "CUDA_INJECTION64_PATH");
-    occ_json_string(json, "value", OCC_ADMISSION_LIBRARY_DIRECTORY "/libocctrace.so");
-    end_element(json, container->has_environment);
+    put_variable(json, array, "CUDA_INJECTION64_PATH", OCC_ADMISSION_LIBRARY, container->has_environment);
+    if (!container->has_socket)
+        put_variable(json, array, "OCCTRACE_SOCKET", OCC_ADMISSION_SOCKET, true);
     (void)snprintf(array, sizeof array, "/spec/%s/%zu/volumeMounts", kind, container->index);
     put_mount(json, array, OCC_ADMISSION_LIBRARY_VOLUME, OCC_ADMISSION_LIBRARY_DIRECTORY,
               container->has_mounts);

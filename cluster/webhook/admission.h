@@ -1,9 +1,9 @@
 /*
  * Answers Kubernetes' admission requests for pods: reads an AdmissionReview (admission.k8s.io/v1) piece by
  * piece and writes the answer, which always allows the pod and may carry a JSON patch (RFC 6902). The patch
- * adds to each container CUDA_INJECTION64_PATH and two read-only mounts of directories of the node. The
- * parser keeps only the values that decide about the patch: memory is bounded, except for one text, which the
- * caller bounds with the body's size.
+ * adds to each container CUDA_INJECTION64_PATH, OCCTRACE_SOCKET unless the container sets it, and two
+ * read-only mounts of directories of the node. The parser keeps only the values that decide about the patch:
+ * memory is bounded, except for one text, which the caller bounds with the body's size.
  *
  * An object belongs to one thread at a time; there is no global state.
  */
@@ -19,9 +19,11 @@
 #define OCC_ADMISSION_CONTAINERS_MAX 256
 #define OCC_ADMISSION_DEPTH_MAX      100 /* nested objects and arrays of a request */
 
-/* Paths of the directories in a container. The guest library looks for the daemon's socket in the second. */
+/* Paths of the directories in a container. The second has the daemon's socket. */
 #define OCC_ADMISSION_LIBRARY_DIRECTORY "/usr/lib/occtrace"
 #define OCC_ADMISSION_RUN_DIRECTORY     "/run/occtrace"
+#define OCC_ADMISSION_LIBRARY           OCC_ADMISSION_LIBRARY_DIRECTORY "/libocctrace.so"
+#define OCC_ADMISSION_SOCKET            OCC_ADMISSION_RUN_DIRECTORY "/occtraced.sock"
 
 /* The node's directories that containers mount; both must outlive the admission. */
 struct occ_admission_options {

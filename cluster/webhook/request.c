@@ -128,6 +128,8 @@ static void see_obstacle(struct occ_admission_request *request, enum occ_obstacl
 
 static void see_variable(struct occ_admission_request *request, const unsigned char *name, size_t n)
 {
+    if (is_text(name, n, "OCCTRACE_SOCKET"))
+        request->containers[request->n_containers - 1].has_socket = true;
     if (is_text(name, n, "OCCTRACE_DISABLE"))
         see_obstacle(request, OCC_OBSTACLE_DISABLED);
     if (is_text(name, n, "CUDA_INJECTION64_PATH"))

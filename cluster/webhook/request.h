@@ -35,6 +35,7 @@ struct occ_admission_container {
     bool is_init;                        /* the container is in initContainers */
     size_t index;                        /* position in its array */
     bool has_environment, has_mounts;    /* the arrays exist */
+    bool has_socket;                     /* the environment names a daemon */
     bool has_environment_from; /* variables of a ConfigMap or Secret, which the request does not contain */
     enum occ_obstacle obstacle;
 };

@@ -326,7 +326,7 @@ def check_component(_chart, source, work):
     spec = changed["spec"]["template"]["spec"]
     train = spec["containers"][0]
     assert unchanged == other and spec["containers"][1] == pod["containers"][1]
-    assert sorted(train["env"], key=str) == sorted(pod["containers"][0]["env"] + [ADDED], key=str) and train["volumeMounts"] == MOUNTS
+    assert sorted(train["env"], key=str) == sorted(pod["containers"][0]["env"] + ADDED, key=str) and train["volumeMounts"] == MOUNTS
     assert spec["volumes"] == [{**v, "hostPath": {**v["hostPath"], "path": m["mountPath"]}} for v, m in zip(VOLUMES, MOUNTS)]
 
 

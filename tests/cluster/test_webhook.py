@@ -19,7 +19,8 @@ import urllib.error
 import urllib.request
 
 LIBRARY, RUN = "/opt/occ~1trace", "/run/occtrace"
-ADDED = {"name": "CUDA_INJECTION64_PATH", "value": "/usr/lib/occtrace/libocctrace.so"}
+ADDED = [{"name": "CUDA_INJECTION64_PATH", "value": "/usr/lib/occtrace/libocctrace.so"},
+         {"name": "OCCTRACE_SOCKET", "value": "/run/occtrace/occtraced.sock"}]
 MOUNTS = [{"name": "occtrace-library", "mountPath": "/usr/lib/occtrace", "readOnly": True},
           {"name": "occtrace-daemon", "mountPath": "/run/occtrace", "readOnly": True}]
 VOLUMES = [{"name": "occtrace-library", "hostPath": {"path": LIBRARY, "type": "DirectoryOrCreate"}},
@@ -131,7 +132,9 @@ def mutate(webhook, pod_, path="/mutate", **request):
 
 def recorded(container):
     """The container as it is after the change."""
-    return {**container, "env": (container.get("env") or []) + [ADDED], "volumeMounts": (container.get("volumeMounts") or []) + MOUNTS}
+    env = container.get("env") or []
+    added = [variable for variable in ADDED if variable["name"] not in [own["name"] for own in env]]
+    return {**container, "env": env + added, "volumeMounts": (container.get("volumeMounts") or []) + MOUNTS}
 
 
 def check(webhook, title, before, after, status, **request):
@@ -180,6 +183,9 @@ def check_unchanged_containers(webhook):
               f"recorded: train; unchanged: a/b~c (sets {name})")
     from_field = {**train, "env": [{"name": "CUDA_INJECTION64_PATH", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}]}
     check(webhook, "a variable from elsewhere", pod(containers=[from_field]), {}, "unchanged: train (sets CUDA_INJECTION64_PATH)")
+    socket = {**train, "env": [{"name": "OCCTRACE_SOCKET", "value": "/other/daemon.sock"}]}
+    check(webhook, "another daemon", pod(containers=[socket]), {"containers": [recorded(socket)]}, "recorded: train")
+    assert len(recorded(socket)["env"]) == 2
     allocator = {**train, "env": [{"name": "LD_PRELOAD", "value": "libtcmalloc.so.4"}]}
     check(webhook, "another preloaded library stays", pod(containers=[allocator]), {"containers": [recorded(allocator)]}, "recorded: train")
     for path in "/usr/lib/occtrace", "/run/occtrace/":
@@ -235,12 +241,12 @@ def check_hostile(webhook):
     name = mutate(webhook, pod(containers=[{"name": "\u202e\n" + "n" * 5000, "image": "i"}]))["metadata"]["annotations"][STATUS]
     assert re.fullmatch(r"recorded: [?]+n+", name) and len(name) < 100, name
     crowd = mutate(webhook, pod(containers=[{"name": f"{i:060d}", "image": "i"} for i in range(256)]))
-    assert len(crowd["metadata"]["annotations"][STATUS]) < 1024 and all(ADDED in c["env"] for c in crowd["spec"]["containers"])
+    assert len(crowd["metadata"]["annotations"][STATUS]) < 1024 and all(c["env"] == ADDED for c in crowd["spec"]["containers"])
 
 
 def check_limits(webhook):
     large = json.dumps(review(pod(containers=[{"name": "train", "args": ["x" * (3 << 20)]}])))
-    assert ADDED in mutate(webhook, json.loads(large)["request"]["object"])["spec"]["containers"][0]["env"]
+    assert mutate(webhook, json.loads(large)["request"]["object"])["spec"]["containers"][0]["env"][-2:] == ADDED
     status, text = webhook.ask(json.dumps(review(pod(containers=[{"args": ["x" * (4 << 20)]}]))).encode())
     assert (status, text) == (400, "the request is too large\n"), (status, text)
     try:
