@@ -27,6 +27,12 @@
       "a rootless container: the daemon's user does not exist there, so the process trusts no daemon",       \
       "mount /run/occtrace into the container, and set OCCTRACE_SOCKET=/run/occtrace/occtraced.sock there "  \
       "(docs/opt-in.md)")                                                                                    \
+    X(NOT_REPORTING, "not_reporting",                                                                        \
+      "occtrace is in the process and reports to its user's own daemon, which this one cannot see, or to "   \
+      "none",                                                                                                \
+      "its user's occq runs has the run, or the reason; if it is missing, no daemon took it: start one, "    \
+      "and "                                                                                                 \
+      "in a container mount its socket")                                                                     \
     X(NOT_RECORDING, "not_recording", "occtrace is in the process, but records nothing",                     \
       "occq runs has the reason; if the run is missing, no daemon took it: start one, and in a container "   \
       "mount its socket")                                                                                    \

@@ -200,6 +200,8 @@ static enum occ_coverage_reason judge_guest(const struct occ_evidence *e, const 
     /* without a path the guest trusts daemons of root and of its user alone (injector/daemon_link.c) */
     if (!e->environment.socket[0] && e->is_rootless)
         return OCC_COVERAGE_ROOTLESS;
+    if (!e->environment.socket[0]) /* its user's own daemon comes before this one */
+        return OCC_COVERAGE_NOT_REPORTING;
     return is_elsewhere ? OCC_COVERAGE_OTHER_DAEMON : OCC_COVERAGE_NOT_RECORDING;
 }
 

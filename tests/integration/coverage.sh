@@ -69,6 +69,12 @@ else
 fi
 two_report() { "$build/bin/occtraced" --status --socket "$work/socket" --json 2>/dev/null | grep -Eq '"programs": ?2\b'; }
 until_true two_report
+# its user's own daemon records it
+start not_reporting CUDA_INJECTION64_PATH="$guest" XDG_RUNTIME_DIR="$work/own" "$cupti" -- "$hello" --spin
+XDG_RUNTIME_DIR=$work/own "$build/bin/occtraced" --db "$work/own.db" --counters none 2>"$work/own.log" &
+pids+=($!)
+own_reports() { "$build/bin/occtraced" --status --socket "$work/own/occtrace/occtraced.sock" --json 2>/dev/null | grep -Eq '"programs": ?1\b'; }
+until_true own_reports
 for reason in "${!pid_of[@]}"; do
   until_true grep -q libcuda "/proc/${pid_of[$reason]}/maps"
 done

@@ -116,13 +116,13 @@ static const struct {
     {"records nothing beside libcupti", GUEST, DRIVER GLIBC OURS CUPTI, false, true, true, 1,
      OCC_COVERAGE_NOT_RECORDING},
     {"loaded, not reporting", GUEST, DRIVER GLIBC OURS CUPTI, false, false, false, 1,
-     OCC_COVERAGE_NOT_RECORDING},
+     OCC_COVERAGE_NOT_REPORTING},
     {"this daemon's socket", GUEST " OCCTRACE_SOCKET=" SOCKET, DRIVER GLIBC OURS CUPTI, false, false, false,
      1, OCC_COVERAGE_NOT_RECORDING},
     {"another daemon's socket", GUEST " OCCTRACE_SOCKET=/tmp/s", DRIVER GLIBC OURS CUPTI, false, false, false,
      1, OCC_COVERAGE_OTHER_DAEMON},
     {"the library without its variable", "A=b", DRIVER GLIBC OURS, false, false, false, 1,
-     OCC_COVERAGE_NOT_RECORDING},
+     OCC_COVERAGE_NOT_REPORTING},
     {"a process without the driver", "A=b", GLIBC, false, false, false, 1, OCC_COVERAGE_UNKNOWN},
     {"no mappings", "A=b", "", false, false, false, 1, OCC_COVERAGE_UNKNOWN},
 };
@@ -175,13 +175,13 @@ static void a_rootless_container_needs_a_path(void **state)
         enum occ_coverage_reason reason;
     } rows[] = {{without, GUEST, OCC_COVERAGE_ROOTLESS},
                 {adjacent, GUEST, OCC_COVERAGE_ROOTLESS},
-                {with, GUEST, OCC_COVERAGE_NOT_RECORDING},
-                {"         0          0 4294967295\n", GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {with, GUEST, OCC_COVERAGE_NOT_REPORTING},
+                {"         0          0 4294967295\n", GUEST, OCC_COVERAGE_NOT_REPORTING},
                 {without, with_path, OCC_COVERAGE_NOT_RECORDING},
                 {without, GUEST " OCCTRACE_SOCKET=/tmp/s", OCC_COVERAGE_OTHER_DAEMON},
                 {without, GUEST " OCCTRACE_DISABLE=1", OCC_COVERAGE_OPTED_OUT},
-                {"", GUEST, OCC_COVERAGE_NOT_RECORDING},
-                {"x y z\n", GUEST, OCC_COVERAGE_NOT_RECORDING},
+                {"", GUEST, OCC_COVERAGE_NOT_REPORTING},
+                {"x y z\n", GUEST, OCC_COVERAGE_NOT_REPORTING},
                 {"0 99999999999999999999 1\n", GUEST, OCC_COVERAGE_ROOTLESS}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         users = rows[i].users;
