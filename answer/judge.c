@@ -123,13 +123,15 @@ const char *occ_saving_text(const struct occ_kernel_answer *answer, char *text, 
     }
     if (p->is_promised) {
         bool is_small = f->saves.median < SAVING_MIN;
-        occ_text_append(text, size, "", is_small ? "below %.2g%% of %s: " : "about %.2g%% of %s: ",
+        occ_text_append(text, size, "", is_small ? "below %.2g%% of %s" : "about %.2g%% of %s",
                         100 * (is_small ? SAVING_MIN : f->saves.median),
                         answer->is_of_gpu_time ? "the GPU time" : "the kernel's time");
+        if (answer->rest_ratio > 0.005)
+            occ_text_append(text, size, "",
+                            " in configuration %" PRId64 " alone (%.2g%% of the kernel's time)",
+                            answer->config, 100 * (1 - answer->rest_ratio));
+        occ_text_append(text, size, "", ": ");
     }
-    if (p->is_promised && answer->rest_ratio > 0.005)
-        occ_text_append(text, size, "", "in configuration %" PRId64 ", with %.2g%% of its time, ",
-                        answer->config, 100 * (1 - answer->rest_ratio));
     occ_text_append(text, size, "", "%s%s", p->is_promised ? "" : "measure it: ",
                     occ_predicted_text(p->ratio, p->low, p->high, predicted, sizeof predicted));
     if (f->saves.cases == 0)

@@ -141,7 +141,8 @@ const struct cli_column top_columns[] = {
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
           "would), between, throughput (they would not), too_little_work, not_measured"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice,
-          "with --advice: the change that would save most, in the words of the kernel's owner"),
+          "with --advice: the change that would save most in the launch configuration with most time, in the "
+          "words of the kernel's owner"),
     FIELD(
         "saves", "advice_saves_ns", CLI_DURATION, 0, advice_saves_ns,
         "with --advice: predicted saving in that configuration; - where the sign of the effect is not known"),

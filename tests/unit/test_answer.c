@@ -336,8 +336,9 @@ static void test_texts_of_savings(void **state)
                         "9 published cases: 8 faster, 1 slower");
     a.rest_ratio = 0.4;
     a.config = 7;
-    assert_non_null(strstr(occ_saving_text(&a, text, sizeof text),
-                           "of the GPU time: in configuration 7, with 60% of its time, predicted time"));
+    assert_non_null(
+        strstr(occ_saving_text(&a, text, sizeof text),
+               "of the GPU time in configuration 7 alone (60% of the kernel's time): predicted time"));
     a.is_of_gpu_time = false;
     assert_true(strncmp(occ_saving_text(&a, text, sizeof text), "about 4.9% of the kernel's time", 31) == 0);
     a.finding.forecast.is_promised = false;

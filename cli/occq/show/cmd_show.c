@@ -207,8 +207,10 @@ const struct cli_command cli_show = {
     .summary = "one kernel: the cause, the change, its saving",
     .description =
         "Prints the answer first. WHY is the largest cause of unused warp slots. DO is the change that saves "
-        "most, in the terms of the kernel's owner. SAVES is the predicted time with an interval of 80 %, "
-        "from published changes. CONFIDENCE is the source of the occupancy. A table of the launch "
+        "most in the launch configuration with most time, in the terms of the kernel's owner. SAVES is the "
+        "predicted time with an interval of 80 %, from published changes; other configurations may save "
+        "more (--all). Kernels that overlap save less GPU time than --all adds up. CONFIDENCE is the source "
+        "of the occupancy. A table of the launch "
         "configurations follows, and the limit of the configuration with most time. A kernel has an answer "
         "for each GPU.\n\n"
         "Shares are of the GPU time, as in occq top. With --stream, --range, --graph and --cluster the GPU "

@@ -281,9 +281,10 @@ void show_definitions(void)
     static const char *const terms[][2] = {
         {"WHY", "the largest part of the unused warp slots, over all launch configurations"},
         {"used", "elapsed occupancy: measured, else the low end of the expected range"},
-        {"DO", "the change that saves most; of about equal changes the one with the least effort for the "
+        {"DO", "the change that saves most in the launch configuration with most time; of about equal "
+               "changes the one with the least effort for the "
                "kernel's owner"},
-        {"SAVES", "predicted from published changes, for the configuration with most time; a prediction is "
+        {"SAVES", "predicted from published changes, for that configuration alone; a prediction is "
                   "no measurement. \"measure it\": the sign of the effect is not known"},
         {"GPU time", "recorded time of all GPUs, with the time in which no kernel ran"},
         {"THEOR", "active warps per SM that the launch's resources allow / maximum warps per SM"},
