@@ -116,9 +116,9 @@ struct occ_producer_run {
     struct occ_producer_period period;
     struct occ_holes holes; /* periods without recording, or with partial recording */
     bool has_new_holes;     /* `holes` has changed since the collector's last call of leveled() */
-    uint64_t closed_ns;   /* time of the CLOSED record; 0: none */
-    uint64_t losses_put;  /* sum of the losses last written to the store */
-    int64_t costs_due_ns; /* monotonic time of the next write of costs */
+    uint64_t closed_ns;     /* time of the CLOSED record; 0: none */
+    uint64_t losses_put;    /* sum of the losses last written to the store */
+    int64_t costs_due_ns;   /* monotonic time of the next write of costs */
 };
 
 /* Signs of life of the program. Times are monotonic except last_heartbeat_ns. */
