@@ -158,6 +158,15 @@ containers() {
   is "a container that is out" "$(in_container --annotation io.occtrace.off=1 --rootfs "$root" sh -c "$none")" none
   is "a variable" "$(in_container -e OCCTRACE_DISABLE=1 --rootfs "$root" sh -c "$none")" none
   is "another profiler" "$(in_container -e CUDA_INJECTION64_PATH=/other.so --rootfs "$root" sh -c "$none")" /other.so
+  is "a container without limits" "$(in_container --ulimit core=-1:-1 --rootfs "$root" sh -c "$inside" | tr '\n' ' ')" \
+    "$library /run/occtrace/occtraced.sock $library "
+  # the text of each number stays, also of one that no double has; a string is no number
+  local numbers='"rlimits":[{"type":"RLIMIT_MEMLOCK","hard":18446744073709551615,"soft":-1}],"limit":9223372036854775807,"x":[1e400,-0.12345678901234567890,true,"a\\\"1,2"]'
+  local strings='"A=\"B\":[18446744073709551615,\\\\"'
+  is "numbers" "$(printf '{"process":{"env":[%s],%s},"mounts":[]}' "$strings" "$numbers" | "$share/opt-in/oci-hook" | sed 's/"mounts".*//')" \
+    "{\"process\":{\"env\":[$strings,\"CUDA_INJECTION64_PATH=$library\",\"OCCTRACE_SOCKET=/run/occtrace/occtraced.sock\"],$numbers},"
+  local other='{"process":{"args":["@number:7"],"env":[]}}'
+  is "a text of the hook's own" "$(echo "$other" | "$share/opt-in/oci-hook")" "$other"
   is "a broken configuration" "$(echo '{"process": 7' | "$share/opt-in/oci-hook")" '{"process": 7'
   [ ${#hello[@]} -gt 0 ] || return 0
   recorded "SELECT min(1, count(*)) FROM run WHERE launches = 9" 1 in_container --rootfs "$root" "${hello[@]}" --launches 9
