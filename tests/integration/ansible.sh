@@ -62,8 +62,11 @@ done
 # ---- stand-ins ----
 cat >"$root/usr/local/sbin/systemctl" <<'S'
 #!/bin/bash
-# Keeps each unit's state: enabled, active.
+# Keeps each unit's state: enabled, active; and if the daemon holds the socket of its metrics. As systemd does, it refuses a socket whose service
+# runs, and a service keeps the socket that it got at its start.
 state=/tmp/units
+daemon=$state/occtraced.service socket=$state/occtraced-metrics.socket
+hold() { [[ $file != "$daemon" ]] || { rm -f "$daemon.holds"; [ ! -e "$socket.active" ] || touch "$daemon.holds"; }; }
 mkdir -p $state
 while [[ ${1:-} == -* ]]; do shift; done
 verb=${1:-} unit=${2:-}
@@ -76,9 +79,12 @@ case $verb in
   is-active) [ -e "$file.active" ] && echo active || { echo inactive; exit 3; } ;;
   enable) touch "$file.enabled" ;;
   disable) rm -f "$file.enabled" ;;
-  start) touch "$file.active" ;;
-  restart) touch "$file.active"; echo "$unit" >>$state/restarted ;;
-  stop) rm -f "$file.active" ;;
+  start) if [[ $file == "$socket" && -e $daemon.active && ! -e $socket.active ]]; then
+           echo "$unit: Socket service occtraced.service already active, refusing." >&2; exit 1; fi
+         [ -e "$file.active" ] || hold
+         touch "$file.active" ;;
+  restart) hold; touch "$file.active"; echo "$unit" >>$state/restarted ;;
+  stop) rm -f "$file.active" "$file.holds" ;;
   daemon-reload) echo reload >>$state/restarted ;;
 esac
 S
@@ -156,7 +162,7 @@ grep -q 'call /usr/share/occtrace/opt-in/slurm-epilog from it' "$work/said" || d
 is "the shipper's user" "$(in_root id -gn occtrace-ship)" occtrace-ship
 is "a reader of /metrics" "$(in_root id -nG nobody | tr ' ' '\n' | grep -x occtrace)" occtrace
 is "units" "$(cd "$root/tmp/units" && ls | grep -v restarted | tr '\n' ' ')" \
-  "occtrace-ship.service.active occtrace-ship.service.enabled occtraced-metrics.socket.active occtraced-metrics.socket.enabled occtraced.service.active occtraced.service.enabled "
+  "occtrace-ship.service.active occtrace-ship.service.enabled occtraced-metrics.socket.active occtraced-metrics.socket.enabled occtraced.service.active occtraced.service.enabled occtraced.service.holds "
 is "statements for ClickHouse" "$(grep -vc ^SELECT "$work/statements")" 2
 grep -q "^CREATE USER IF NOT EXISTS \`occ_node_node1\` IDENTIFIED WITH sha256_hash BY '$(printf 'pass word' | sha256sum | cut -d' ' -f1)' DEFAULT ROLE occ_node$" \
   "$work/statements" || die "$(cat "$work/statements")"
@@ -172,6 +178,16 @@ is "slurm.conf" "$(grep -c 'occtrace' "$root/etc/slurm/slurm.conf")" 0
 is "no link is left" "$(find "$root"/etc/profile.d/occtrace.sh "$root"/etc/enroot/hooks.d "$root"/etc/containers/oci/hooks.d -type l 2>/dev/null | wc -l)" 0
 is "the shipper's unit" "$(cd "$root/tmp/units" && ls | grep -c 'ship.*active\|ship.*enabled')" 0
 is "restarted for the settings" "$(grep -c "^occtraced.service" "$root/tmp/units/restarted")" 1
+is "the daemon and its socket" "$(cd "$root/tmp/units" && ls | grep -c 'socket.active\|holds')" 0
+
+# the socket of a daemon that runs, and its end, without other changes
+inventory "{occtrace_package: /tmp/occtrace.deb, occtrace_settings: {database: {max_size: 30G}}, occtrace_metrics: true}"
+twice "the socket of a daemon that runs"
+is "the daemon and its socket" "$(cd "$root/tmp/units" && ls | grep -c 'service.active\|socket.active\|holds')" 3
+inventory "{occtrace_package: /tmp/occtrace.deb, occtrace_settings: {database: {max_size: 30G}}}"
+twice "a daemon without its socket"
+is "the daemon and its socket" "$(cd "$root/tmp/units" && ls | grep -c 'socket.active\|holds')" 0
+is "the daemon" "$(cd "$root/tmp/units" && ls | grep -c '^occtraced.service.active')" 1
 
 # wrong settings never arrive
 inventory "{occtrace_package: /tmp/occtrace.deb, occtrace_settings: {database: {max_sice: 30G}}}"
@@ -180,11 +196,18 @@ is "the settings before stay" "$(grep -c 'max_size: 30G' "$root/etc/occtrace/occ
 inventory "{occtrace_package: /tmp/occtrace.deb, occtrace_opt_in: [profil]}"
 (play) >/dev/null 2>&1 && die "an unknown way was accepted"
 
-# a bundle, and the next one
+# a bundle, and the next one; what the administrator adds to the settings stays, also of a bundle that keeps them in itself
 chroot "$root" dpkg -P occtrace-of-the-test >/dev/null 2>&1
+in_root sh -c 'mkdir -p /opt/occtrace-bundles/0/etc/occtrace/conf.d && ln -s /opt/occtrace-bundles/0 /opt/occtrace && cd /opt/occtrace/etc/occtrace &&
+  echo "log: {level: debug}" >conf.d/log.yaml && echo key >users-key && chmod 640 users-key && echo "database: {max_size: 7G}" >occtrace.yaml'
 for number in 1 2; do
-  inventory "{occtrace_package: /tmp/bundle-$number.tar.gz, occtrace_settings: {database: {max_size: 40G}}, occtrace_opt_in: [profile]}"
+  inventory "{occtrace_package: /tmp/bundle-$number.tar.gz, occtrace_settings: {database: {max_size: 40G}, ship: {url: 'https://w:8443'}}, occtrace_opt_in: [profile], occtrace_ship: true}"
+  mkdir -p "$root/tmp/units"; : >"$root/tmp/units/restarted"
   twice "bundle $number"
+  [ $number = 1 ] || is "restarted for the bundle" "$(grep service "$root/tmp/units/restarted" | sort | tr '\n' ' ')" "occtrace-ship.service occtraced.service "
+  [ $number = 2 ] || in_root sh -c 'echo "ship: {users: none}" >/opt/occtrace/etc/occtrace/conf.d/privacy.yaml'
+  is "settings beside the role's" "$(in_root /opt/occtrace/bin/occtraced --print-config | grep -cE '^ *(level: debug|users: none)')" 2
+  is "a key beside them" "$(mode /etc/occtrace/users-key)" "640 root"
   is "the bundle" "$(in_root cat /opt/occtrace/number)" $number
   is "its settings" "$(in_root /opt/occtrace/bin/occtraced --print-config | grep -c 'max_size: 40G')" 1
   is "its profile" "$(readlink "$root/etc/profile.d/occtrace.sh")" /opt/occtrace/share/occtrace/opt-in/profile.sh
