@@ -123,23 +123,23 @@ bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_tota
 }
 
 int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
-                       struct occ_overview *overview, struct occ_kernel_totals *kernels, size_t n,
-                       struct occ_arena *arena, struct occ_error *err)
+                       const struct occ_candidate_rows *rows, struct occ_error *err)
 {
     size_t chosen = 0;
     struct occ_config_total totals[OCC_CANDIDATES_CONFIGS];
-    _cleanup_(occ_freep) struct occ_kernel_totals **list = choose(kernels, n, &chosen);
-    _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
+    _cleanup_(occ_freep) struct occ_kernel_totals **list = choose(rows->kernels, rows->n, &chosen);
+    _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     if (!list)
         return occ_no_memory(err);
     for (size_t i = 0; i < chosen; i++)
         totals[i] = (struct occ_config_total){list[i]->config, list[i]->launches,
-                                              overview->kernels[list[i] - kernels].total_ns};
-    if (chosen > 0 && occ_store_configs_of(store, filter, totals, chosen, &rows, err) != 0)
+                                              rows->texts[list[i] - rows->kernels].total_ns};
+    if (chosen > 0 && occ_store_configs_of(store, filter, totals, chosen, &configs, err) != 0)
         return err->code;
-    for (size_t i = 0; i < rows.n; i++)
-        for (size_t k = 0; k < chosen && rows.rows[i].analysed; k++)
-            if (list[k]->config == rows.rows[i].id && !occ_candidates_set(&rows.rows[i], list[k], arena))
+    for (size_t i = 0; i < configs.n; i++)
+        for (size_t k = 0; k < chosen && configs.rows[i].analysed; k++)
+            if (list[k]->config == configs.rows[i].id &&
+                !occ_candidates_set(&configs.rows[i], list[k], rows->arena))
                 return occ_no_memory(err);
     return 0;
 }

@@ -27,9 +27,15 @@ double occ_lost_s(const struct occ_kernel_totals *kernel);
 bool occ_candidates_set(const struct occ_config_row *row, struct occ_kernel_totals *kernel,
                         struct occ_arena *arena);
 
-/* Sets the candidates of at most OCC_CANDIDATES_CONFIGS rows of `kernels`: the rows with the largest losses,
- * without communication. overview->kernels has the same index as `kernels`. */
+/* Kernels with the same index in both lists. Candidates belong to `arena`. */
+struct occ_candidate_rows {
+    const struct occ_answer_kernel *texts;
+    struct occ_kernel_totals *kernels;
+    size_t n;
+    struct occ_arena *arena;
+};
+/* Sets the candidates of at most OCC_CANDIDATES_CONFIGS rows: the rows with the largest losses, without
+ * communication. */
 #define OCC_CANDIDATES_CONFIGS 32
 int occ_candidates_add(struct occ_store *store, const struct occ_filter *filter,
-                       struct occ_overview *overview, struct occ_kernel_totals *kernels, size_t n,
-                       struct occ_arena *arena, struct occ_error *err);
+                       const struct occ_candidate_rows *rows, struct occ_error *err);

@@ -245,7 +245,9 @@ static int make(struct work *w)
     if (rc == 0 && w->has_times)
         rc = add_times(w);
     if (rc == 0 && w->has_findings)
-        rc = occ_candidates_add(w->store, w->filter, w->overview, w->kernels, w->top->n, &w->arena, w->err);
+        rc = occ_candidates_add(
+            w->store, w->filter,
+            &(struct occ_candidate_rows){w->overview->kernels, w->kernels, w->top->n, &w->arena}, w->err);
     if (rc == 0)
         rc = conclude(w);
     return rc == 0 && w->arena.failed ? occ_no_memory(w->err) : rc;

@@ -99,22 +99,26 @@ static void search_windows(struct series *s)
 
 /* ---- decisions ---- */
 
-/* Returns the index of the least certain change; n: all are certain. A change is tested on the points up to
- * its neighbours, at most a window. */
-static size_t find_worst(const struct series *s, struct diff_change *changes, size_t n)
+/* Tests a change on the points up to its neighbours, at most a window. */
+static void test_change(const struct series *s, struct diff_change *changes, size_t i, size_t n)
+{
+    size_t at = changes[i].at, from = i ? changes[i - 1].at : 0;
+    size_t to = i + 1 < n ? changes[i + 1].at : s->n;
+    from = at - from < DIFF_CHANGE_WINDOW ? from : at - DIFF_CHANGE_WINDOW;
+    to = to - at < DIFF_CHANGE_WINDOW ? to : at + DIFF_CHANGE_WINDOW;
+    double before = mean(s->logs + from, at - from), after = mean(s->logs + at, to - at);
+    bool is_short = at - from < DIFF_CHANGE_SEGMENT || to - at < DIFF_CHANGE_SEGMENT;
+    changes[i].before = exp(before);
+    changes[i].after = exp(after);
+    changes[i].p = is_short || fabs(after - before) < s->min_log ? 1 : p_of(s, from, at, to, true);
+}
+
+/* Returns the index of the least certain change; n: all are certain. */
+static size_t find_worst(const struct diff_change *changes, size_t n)
 {
     size_t worst = n;
     double largest = DIFF_CHANGE_P;
     for (size_t i = 0; i < n; i++) {
-        size_t at = changes[i].at, from = i ? changes[i - 1].at : 0;
-        size_t to = i + 1 < n ? changes[i + 1].at : s->n;
-        from = at - from < DIFF_CHANGE_WINDOW ? from : at - DIFF_CHANGE_WINDOW;
-        to = to - at < DIFF_CHANGE_WINDOW ? to : at + DIFF_CHANGE_WINDOW;
-        double before = mean(s->logs + from, at - from), after = mean(s->logs + at, to - at);
-        bool is_short = at - from < DIFF_CHANGE_SEGMENT || to - at < DIFF_CHANGE_SEGMENT;
-        changes[i].before = exp(before);
-        changes[i].after = exp(after);
-        changes[i].p = is_short || fabs(after - before) < s->min_log ? 1 : p_of(s, from, at, to, true);
         worst = changes[i].p > largest ? i : worst;
         largest = fmax(largest, changes[i].p);
     }
@@ -127,9 +131,15 @@ static size_t decide(const struct series *s, struct diff_change *changes)
     for (size_t i = 0; i < s->n; i++)
         if (s->candidate[i])
             changes[n++] = (struct diff_change){.at = i};
-    while ((worst = find_worst(s, changes, n)) < n) {
+    for (size_t i = 0; i < n; i++)
+        test_change(s, changes, i, n);
+    while ((worst = find_worst(changes, n)) < n) {
         n--;
         memmove(changes + worst, changes + worst + 1, (n - worst) * sizeof *changes);
+        if (worst > 0)
+            test_change(s, changes, worst - 1, n);
+        if (worst < n)
+            test_change(s, changes, worst, n);
     }
     return n;
 }

@@ -71,14 +71,25 @@ bool occ_governor_round(struct occ_governor *governor, const struct occ_governor
     return g->share > g->budget ? step_down(g) : step_up(g);
 }
 
+/* Prints a ratio in percent with a point, also where the program's locale has a decimal comma. */
+static void print_percent(double ratio, int digits, char text[PERCENT_BYTES])
+{
+    (void)snprintf(text, PERCENT_BYTES, "%.*g", digits, ratio * 100);
+    size_t number = strspn(text, "-0123456789"), separator = strcspn(text + number, "-+e0123456789");
+    if (separator == 0)
+        return;
+    text[number] = '.';
+    memmove(text + number + 1, text + number + separator, strlen(text + number + separator) + 1);
+}
+
 void occ_governor_describe(const struct occ_governor *governor, char *text, size_t size)
 {
     enum { DIGITS_MIN = 2, DIGITS_MAX = 9 };
-    char share[24], budget[24];
+    char share[PERCENT_BYTES], budget[PERCENT_BYTES];
     int digits = DIGITS_MIN;
     do {
-        (void)snprintf(share, sizeof share, "%.*g", digits, governor->share * 100);
-        (void)snprintf(budget, sizeof budget, "%.*g", digits, governor->budget * 100);
+        print_percent(governor->share, digits, share);
+        print_percent(governor->budget, digits, budget);
     } while (strcmp(share, budget) == 0 && digits++ < DIGITS_MAX);
     (void)snprintf(text, size, ": overhead was %s %%, the budget is %s %% (OCCTRACE_BUDGET)", share, budget);
 }

@@ -2,6 +2,7 @@ set(_here "${CMAKE_CURRENT_SOURCE_DIR}")
 if(NOT OCC_SANITIZE) # sources and symbols are the same in each build
   occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
   occ_add_script_test(check_prose COMMAND sh "${_here}/check_prose.sh" "${PROJECT_SOURCE_DIR}")
+  occ_add_script_test(check_shape COMMAND bash "${PROJECT_SOURCE_DIR}/scripts/shape")
   occ_add_script_test(check_documents COMMAND python3 "${_here}/check_documents.py" "${PROJECT_SOURCE_DIR}")
   occ_add_script_test(upgrade_tables COMMAND python3 "${_here}/upgrade_tables.py" "${PROJECT_SOURCE_DIR}")
   occ_add_script_test(check_close_on_exec COMMAND sh "${_here}/check_close_on_exec.sh" "${PROJECT_SOURCE_DIR}")
