@@ -12,7 +12,6 @@
 #include "cli/sides/groups.h"
 #include "cli/sides/report.h"
 #include "compare/neighbours.h"
-#include "compare/work.h"
 #include "store/store.h"
 #include "support/array.h"
 #include "support/cleanup.h"
@@ -416,13 +415,14 @@ static void judge_gpu_time(struct compared *c, const struct made made[DIFF_SIDES
 {
     struct diff_uses uses;
     static struct diff_portions portions;
-    double gpu_ns[DIFF_SIDES];
+    double gpu_ns[DIFF_SIDES], work;
     bench_check(diff_uses_init(&uses, &c->diff, NULL) == 0);
     for (uint32_t i = 0; i < DIFF_SIDES; i++)
         gpu_ns[i] = add_launches(c, &made[i], i, &uses);
     bench_check(diff_conclude(&c->diff, NULL) == 0);
-    diff_uses_portions(&uses, &portions);
-    double ratio = gpu_ns[DIFF_B] / gpu_ns[DIFF_A] / diff_work_of(&c->diff);
+    bench_check(diff_find_gpu_work(&c->diff, &work, NULL) == 0);
+    bench_check(diff_uses_portions(&uses, work, &portions, NULL) == 0);
+    double ratio = gpu_ns[DIFF_B] / gpu_ns[DIFF_A] / work;
     const struct diff_gpu_change change = diff_gpu_time_change(&c->diff, ratio, &portions);
     c->gpu_time = diff_judge_gpu_time(&change, DIFF_FLOOR);
     diff_uses_free(&uses);

@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool.h"
+#include "support/cleanup.h"
 #include "work.h"
 
 #define MAX_Q 0.01 /* chance of a false verdict */
@@ -37,6 +39,66 @@ uint32_t diff_uses_next(struct diff_uses *uses, uint32_t side)
 void diff_uses_add(struct diff_uses *uses, uint32_t side, uint32_t slice, uint32_t pair, double ns)
 {
     uses->ns[side][(size_t)pair * DIFF_SLICES + slice] += ns;
+}
+
+/* ---- the work of sides ---- */
+
+static int by_config(const void *left, const void *right)
+{
+    const struct diff_item *a = *(const struct diff_item *const *)left,
+                           *b = *(const struct diff_item *const *)right;
+    int order = strcmp(a->row->mangled, b->row->mangled);
+    return order ? order : memcmp(a->row->launch, b->row->launch, sizeof a->row->launch);
+}
+
+/* Returns the items sorted by configuration, which the caller frees; NULL: no memory. */
+static const struct diff_item **sort_items(const struct diff *diff)
+{
+    const struct diff_item **items = calloc((size_t)diff->n_items + 1, sizeof *items);
+    for (size_t i = 0; items && i < diff->n_items; i++)
+        items[i] = &diff->items[i];
+    if (items && diff->n_items > 1)
+        qsort(items, diff->n_items, sizeof *items, by_config);
+    return items;
+}
+
+/* Returns the end of the items with the configuration of items[first]. */
+static size_t end_of_config(const struct diff *diff, const struct diff_item **items, size_t first)
+{
+    size_t end = first;
+    while (end < diff->n_items && by_config(&items[first], &items[end]) == 0)
+        end++;
+    return end;
+}
+
+/* Makes a vote of each configuration on both sides. Returns their number. */
+static size_t make_votes(const struct diff *diff, const struct diff_item **items, struct diff_vote *votes)
+{
+    size_t n = 0;
+    for (size_t first = 0, end; first < diff->n_items; first = end) {
+        double launches[DIFF_SIDES] = {0, 0}, ns = 0;
+        end = end_of_config(diff, items, first);
+        for (size_t i = first; i < end; i++) {
+            launches[items[i]->side] += (double)items[i]->sums.launches;
+            ns += (double)items[i]->sums.total_ns;
+        }
+        if (launches[DIFF_A] > 0 && launches[DIFF_B] > 0)
+            votes[n++] = (struct diff_vote){launches[DIFF_B] / launches[DIFF_A], ns};
+    }
+    return n;
+}
+
+int diff_find_gpu_work(const struct diff *diff, double *ret_work, struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct diff_vote *votes = calloc((size_t)diff->n_items + 1, sizeof *votes);
+    _cleanup_(occ_freep) const struct diff_item **items = sort_items(diff);
+    double all_ns = (double)diff->total_ns[DIFF_A] + (double)diff->total_ns[DIFF_B], error;
+    if (!votes || !items)
+        return occ_no_memory(err);
+    *ret_work = diff_common_ratio(votes, make_votes(diff, items, votes), all_ns, &error);
+    if (isnan(*ret_work))
+        *ret_work = diff_work_of(diff);
+    return 0;
 }
 
 /* ---- the work of slices ---- */
@@ -81,36 +143,50 @@ static void add_pair(const struct diff_uses *uses, uint32_t pair, double busy, s
  * is called more often or less often: that is no end of a run. */
 #define MANY_LAUNCHES 20.0
 
-/* Returns the logarithm of the ratio of the GPU times that the numbers of launches give, less that of the
- * work. */
-static double work_error_of(const struct diff_uses *uses)
+/* Returns the mean GPU time of the pair's launches on both sides; 0: not known. */
+static double mean_gpu_ns(const struct diff_uses *uses, uint32_t pair)
 {
-    double work = diff_work_of(uses->diff), sum[DIFF_SIDES] = {0, 0};
-    for (uint32_t pair = 0; pair < uses->diff->n_pairs; pair++) {
-        struct sums all = {0, 0, 0}, of[DIFF_SIDES] = {{0, 0, 0}, {0, 0, 0}};
-        for (uint32_t side = 0; side < DIFF_SIDES; side++) {
-            for (uint32_t i = 0; i < DIFF_SLICES; i++)
-                add(&of[side], slice_of(uses, side, pair, i));
-            add(&all, of[side]);
+    struct sums all = {0, 0, 0};
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        for (uint32_t i = 0; i < DIFF_SLICES; i++)
+            add(&all, slice_of(uses, side, pair, i));
+    return all.launches > 0 ? all.gpu_ns / all.launches : 0;
+}
+
+/* Returns the logarithm of the ratio of the GPU times that the numbers of launches give, less that of the
+ * work. Over all ranges, as the work. */
+static double work_error_of(const struct diff_uses *uses, const struct diff_item **items, double work)
+{
+    const struct diff *diff = uses->diff;
+    double sum[DIFF_SIDES] = {0, 0};
+    for (size_t first = 0, end; first < diff->n_items; first = end) {
+        double launches[DIFF_SIDES] = {0, 0}, ns = 0;
+        end = end_of_config(diff, items, first);
+        for (size_t i = first; i < end; i++) {
+            launches[items[i]->side] += (double)items[i]->sums.launches;
+            ns += (double)items[i]->sums.launches * mean_gpu_ns(uses, items[i]->pair);
         }
-        double a = of[DIFF_A].launches, b = of[DIFF_B].launches, deviation = fabs(log(b / a / work));
-        if (uses->diff->pairs[pair].level > DIFF_CONFIG || !(a > 0 && b > 0) ||
-            (fmin(a, b) >= MANY_LAUNCHES && deviation > DIFF_WORK_DEVIATION_MAX))
+        double a = launches[DIFF_A], b = launches[DIFF_B], deviation = fabs(log(b / a / work));
+        if (!(a > 0 && b > 0) || (fmin(a, b) >= MANY_LAUNCHES && deviation > DIFF_WORK_DEVIATION_MAX))
             continue;
-        sum[DIFF_A] += a * all.gpu_ns / all.launches;
-        sum[DIFF_B] += b * all.gpu_ns / all.launches;
+        sum[DIFF_A] += a * ns / (a + b);
+        sum[DIFF_B] += b * ns / (a + b);
     }
     return sum[DIFF_A] > 0 && sum[DIFF_B] > 0 ? log(sum[DIFF_B] / sum[DIFF_A] / work) : 0;
 }
 
-void diff_uses_portions(const struct diff_uses *uses, struct diff_portions *ret_portions)
+int diff_uses_portions(const struct diff_uses *uses, double work, struct diff_portions *ret_portions,
+                       struct occ_error *err)
 {
     const struct diff *diff = uses->diff;
+    _cleanup_(occ_freep) const struct diff_item **items = sort_items(diff);
     struct sums all = {0, 0, 0};
+    if (!items)
+        return occ_no_memory(err);
     *ret_portions = (struct diff_portions){.n = {0}};
     if (!diff->slice[DIFF_A] || !diff->slice[DIFF_B] || diff->sliced[DIFF_A] < LAUNCHES_MIN ||
         diff->sliced[DIFF_B] < LAUNCHES_MIN)
-        return;
+        return 0;
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         ret_portions->n[side] = DIFF_SLICES;
         for (size_t at = 0; at < (size_t)diff->n_pairs * DIFF_SLICES; at++) {
@@ -120,7 +196,8 @@ void diff_uses_portions(const struct diff_uses *uses, struct diff_portions *ret_
     }
     for (uint32_t pair = 0; pair < diff->n_pairs; pair++)
         add_pair(uses, pair, all.ns > 0 ? all.gpu_ns / all.ns : 1, ret_portions);
-    ret_portions->work_error = work_error_of(uses);
+    ret_portions->work_error = work_error_of(uses, items, work);
+    return 0;
 }
 
 /* ---- the change ---- */

@@ -26,6 +26,11 @@
 struct diff_portion {
     double time, work; /* work in any unit, the same for all portions of a side */
 };
+/* Sets *ret_work to the work of B / A's for the GPU time; NaN: not known. The votes are launch configurations
+ * over all ranges, since a range that one side lacks makes no other work; else diff_work_of(). After
+ * diff_conclude(). */
+int diff_find_gpu_work(const struct diff *diff, double *ret_work, struct occ_error *err);
+
 /* The portions of both sides. */
 struct diff_portions {
     struct diff_portion list[DIFF_SIDES][DIFF_RUNS_MAX];
@@ -46,8 +51,10 @@ void diff_uses_free(const struct diff_uses *uses);
 uint32_t diff_uses_next(struct diff_uses *uses, uint32_t side);
 /* Adds the GPU time of a launch. */
 void diff_uses_add(struct diff_uses *uses, uint32_t side, uint32_t slice, uint32_t pair, double ns);
-/* Makes portions of slices, after all launches of both sides are in the uses, and diff_conclude(). */
-void diff_uses_portions(const struct diff_uses *uses, struct diff_portions *ret_portions);
+/* Makes portions of slices, after all launches of both sides are in the uses. `work`: of
+ * diff_find_gpu_work(). */
+int diff_uses_portions(const struct diff_uses *uses, double work, struct diff_portions *ret_portions,
+                       struct occ_error *err);
 
 /* A change of the GPU time: logarithm of the ratio. Degrees of freedom 0: the error is not known. */
 struct diff_gpu_change {

@@ -8,13 +8,9 @@
 
 #define ROUNDING 1e-12
 
-struct vote {
-    double ratio, ns;
-};
-
 static int by_ratio(const void *left, const void *right)
 {
-    const struct vote *a = left, *b = right;
+    const struct diff_vote *a = left, *b = right;
     return (a->ratio > b->ratio) - (a->ratio < b->ratio);
 }
 
@@ -30,7 +26,7 @@ static bool agrees(double ratio, double with)
 }
 
 /* The median of the ratios of n > 0 votes, weighted with time. */
-static double middle_of(struct vote *votes, size_t n, double ns)
+static double middle_of(struct diff_vote *votes, size_t n, double ns)
 {
     double below = 0;
     size_t i = 0;
@@ -40,10 +36,31 @@ static double middle_of(struct vote *votes, size_t n, double ns)
     return votes[i].ratio;
 }
 
+double diff_common_ratio(struct diff_vote *votes, size_t n, double all_ns, double *ret_error)
+{
+    double voting = 0, agreeing = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        voting += votes[i].ns;
+    *ret_error = 0;
+    if (n < DIFF_WORK_PAIRS_MIN || !(voting >= DIFF_WORK_SHARE_MIN * all_ns && voting > 0))
+        return NAN;
+    double middle = middle_of(votes, n, voting);
+    for (size_t i = 0; i < n; i++) {
+        double deviation = fabs(log(votes[i].ratio / middle));
+        deviation = deviation > DIFF_WORK_DEVIATION_MAX ? 0 : deviation;
+        agreeing += agrees(votes[i].ratio, middle) ? votes[i].ns : 0;
+        squares += votes[i].ns * deviation * deviation;
+    }
+    if (!(agreeing >= DIFF_WORK_AGREE_MIN * voting))
+        return NAN;
+    *ret_error = sqrt(squares / voting);
+    return middle;
+}
+
 int diff_find_work(struct diff *diff, struct occ_error *err)
 {
-    _cleanup_(occ_freep) struct vote *votes = calloc((size_t)diff->n_pairs + 1, sizeof *votes);
-    double all = (double)diff->total_ns[DIFF_A] + (double)diff->total_ns[DIFF_B], voting = 0, agreeing = 0;
+    _cleanup_(occ_freep) struct diff_vote *votes = calloc((size_t)diff->n_pairs + 1, sizeof *votes);
+    double all = (double)diff->total_ns[DIFF_A] + (double)diff->total_ns[DIFF_B];
     size_t n = 0;
     diff->work = NAN;
     diff->work_error = 0;
@@ -52,24 +69,10 @@ int diff_find_work(struct diff *diff, struct occ_error *err)
     for (uint32_t i = 0; i < diff->n_pairs; i++) {
         const struct diff_pair *pair = &diff->pairs[i];
         const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
-        if (pair->level > DIFF_CONFIG || a->launches == 0 || b->launches == 0)
-            continue;
-        votes[n] = (struct vote){ratio_of(pair), (double)a->total_ns + (double)b->total_ns};
-        voting += votes[n++].ns;
+        if (pair->level <= DIFF_CONFIG && a->launches > 0 && b->launches > 0)
+            votes[n++] = (struct diff_vote){ratio_of(pair), (double)a->total_ns + (double)b->total_ns};
     }
-    if (n < DIFF_WORK_PAIRS_MIN || !(voting >= DIFF_WORK_SHARE_MIN * all && voting > 0))
-        return 0;
-    double middle = middle_of(votes, n, voting), squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        double deviation = fabs(log(votes[i].ratio / middle));
-        deviation = deviation > DIFF_WORK_DEVIATION_MAX ? 0 : deviation;
-        agreeing += agrees(votes[i].ratio, middle) ? votes[i].ns : 0;
-        squares += votes[i].ns * deviation * deviation;
-    }
-    if (!(agreeing >= DIFF_WORK_AGREE_MIN * voting))
-        return 0;
-    diff->work = middle;
-    diff->work_error = sqrt(squares / voting);
+    diff->work = diff_common_ratio(votes, n, all, &diff->work_error);
     return 0;
 }
 

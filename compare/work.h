@@ -23,6 +23,14 @@ enum { DIFF_WORK_PAIRS_MIN = 3 };
  * DIFF_WORK_DEVIATION_MAX do not count: a kernel that B calls half as often is no end of a run. */
 #define DIFF_WORK_DEVIATION_MAX 0.2
 
+/* A ratio of numbers of launches, B / A, of launches with this time on both sides. */
+struct diff_vote {
+    double ratio, ns;
+};
+/* Returns the ratio on which n votes agree; NaN: not known. Sorts the votes. `all_ns`: time of both sides.
+ * *ret_error: the error of a kernel's number, 0 without a ratio. */
+double diff_common_ratio(struct diff_vote *votes, size_t n, double all_ns, double *ret_error);
+
 /* Sets diff->work and diff->work_error, after the sums of the pairs. */
 int diff_find_work(struct diff *diff, struct occ_error *err);
 

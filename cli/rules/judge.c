@@ -7,53 +7,9 @@
 #include <string.h>
 
 #include "cli/sides/diff_rows.h"
-#include "support/array.h"
 #include "support/text.h"
 
 OCC_WORDS(rule_state_word, enum rule_state, RULE_STATES)
-
-bool judge_allows(const struct judge_terms *terms, const struct rule *rule, int64_t kernel)
-{
-    for (size_t i = 0; i < terms->rules->n; i++) {
-        const struct rule *allow = &terms->rules->all[i];
-        if (allow->class == RULE_ALLOW && allow->until_ns > terms->now_ns &&
-            strcmp(allow->name, rule->name) == 0 && rule_matches(allow, kernel))
-            return true;
-    }
-    return false;
-}
-
-void judgement_set_text(struct finding *finding, const char *short_name, const char *text)
-{
-    (void)snprintf(finding->text, sizeof finding->text, "%.150s: %s", short_name, text);
-    occ_text_sanitise(finding->text);
-    for (char *at = finding->text; (at = strstr(at, "##[")); at++) /* GitHub runs it anywhere in a line */
-        at[2] = '(';
-}
-
-int judgement_add_finding(struct rule_result *result, const struct finding *finding, const char *short_name,
-                          const char *text, struct occ_error *err)
-{
-    if (!occ_grow((void **)&result->findings, &result->allocated, result->n_findings, SIZE_MAX,
-                  sizeof *result->findings))
-        return occ_no_memory(err);
-    struct finding *added = &result->findings[result->n_findings++];
-    *added = *finding;
-    judgement_set_text(added, short_name, text);
-    return 0;
-}
-
-int judge_add_kernel(const struct judge_terms *terms, struct rule_result *result,
-                     const struct occ_config_row *row, double share, const char *text, struct occ_error *err)
-{
-    const struct finding finding = {
-        .share = share, .kernel = row->kernel.demangled, .kernel_id = row->kernel.id};
-    if (judge_allows(terms, result->rule, row->kernel.id)) {
-        result->allowed++;
-        return 0;
-    }
-    return judgement_add_finding(result, &finding, row->kernel.short_name, text, err);
-}
 
 /* ---- config ---- */
 
@@ -140,13 +96,6 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
 }
 
 /* ---- rules ---- */
-
-int finding_by_share(const void *left, const void *right)
-{
-    const struct finding *a = left, *b = right;
-    return a->share < b->share || a->share > b->share ? (a->share < b->share) - (a->share > b->share)
-                                                      : strcmp(a->text, b->text);
-}
 
 static void conclude(struct rule_result *result, size_t matched, bool one_run)
 {

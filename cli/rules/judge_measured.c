@@ -15,42 +15,10 @@
 
 #include "cli/sides/diff_rows.h"
 #include "cli/sides/texts.h"
-#include "support/array.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
 enum { TEXT_BYTES = 256 };
-
-/* ---- findings ---- */
-
-int judge_add_group(const struct judge_terms *terms, struct rule_result *result, const char *name,
-                    double share, const char *text, struct occ_error *err)
-{
-    const struct finding finding = {.share = share, .kernel = name};
-    if (judge_allows(terms, result->rule, 0)) {
-        result->allowed++;
-        return 0;
-    }
-    return judgement_add_finding(result, &finding, name, text, err);
-}
-
-void judge_keep_open(struct rule_result *result, const char *name, double share, double change,
-                     const char *text)
-{
-    double moved = isnan(change) ? share : fabs(change) * share;
-    size_t at = UNDECIDED_SHOWN - 1;
-    if (result->n_open < UNDECIDED_SHOWN)
-        at = result->n_open++;
-    else if (result->moved[at] >= moved)
-        return;
-    for (; at > 0 && result->moved[at - 1] < moved; at--) {
-        result->open[at] = result->open[at - 1];
-        result->moved[at] = result->moved[at - 1];
-    }
-    result->open[at] = (struct finding){.share = share};
-    result->moved[at] = moved;
-    judgement_set_text(&result->open[at], name, text);
-}
 
 /* ---- a rule ---- */
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "compare/work.h"
 #include "sides.h"
 
 /* Sets the filter of the side's runs. False: no filter describes them. */
@@ -70,7 +69,7 @@ int sides_gpu_time_ask(const struct sides *sides, struct sides_gpu_time *ret_tim
 {
     struct diff_portions portions = sides->portions;
     int status = 0;
-    *ret_time = (struct sides_gpu_time){.work = diff_work_of(&sides->diff), .by_runs = sides->diff.by_runs};
+    *ret_time = (struct sides_gpu_time){.work = sides->work, .by_runs = sides->diff.by_runs};
     for (uint32_t i = 0; i < DIFF_SIDES && status == 0; i++)
         status = ask_side(sides, i, ret_time, &portions, err);
     const double seconds[] = {ret_time->overview[DIFF_A].time.window_s,

@@ -11,7 +11,7 @@ struct sides;
 struct sides_gpu_time {
     struct occ_overview overview[DIFF_SIDES]; /* window_s 0: the side's GPU time is not known */
     double runs[DIFF_SIDES];
-    double work;                   /* of B / A's (compare/work.h); NaN: not known */
+    double work;                   /* of B / A's; NaN: not known */
     bool is_known;                 /* both sides have GPU time */
     bool by_runs;                  /* the error is from runs; false: from slices of each side */
     struct diff_gpu_change change; /* NaN: not known */

@@ -295,6 +295,12 @@ static int fill_blocks(struct sides *sides, uint32_t which, struct diff_uses *us
     return status;
 }
 
+static int conclude_runs(struct sides *sides, struct occ_error *err)
+{
+    int status = diff_conclude(&sides->diff, err);
+    return status == 0 ? diff_find_gpu_work(&sides->diff, &sides->work, err) : status;
+}
+
 /* Fills the blocks and the portions of both sides, and concludes. */
 static int conclude_blocks(struct sides *sides, struct occ_error *err)
 {
@@ -305,7 +311,9 @@ static int conclude_blocks(struct sides *sides, struct occ_error *err)
     if (status == 0)
         status = diff_conclude(&sides->diff, err);
     if (status == 0)
-        diff_uses_portions(&uses, &sides->portions);
+        status = diff_find_gpu_work(&sides->diff, &sides->work, err);
+    if (status == 0)
+        status = diff_uses_portions(&uses, sides->work, &sides->portions, err);
     return status;
 }
 
@@ -328,7 +336,7 @@ int sides_compare(struct sides *sides, struct occ_error *err)
     if (status == 0)
         status = diff_sample(&sides->diff, err);
     if (status == 0)
-        status = sides->diff.by_runs ? diff_conclude(&sides->diff, err) : conclude_blocks(sides, err);
+        status = sides->diff.by_runs ? conclude_runs(sides, err) : conclude_blocks(sides, err);
     return status;
 }
 

@@ -54,6 +54,7 @@ struct sides {
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
+    double work;                   /* of B / A's for the GPU time; NaN: not known */
     struct diff_portions portions; /* slices of the GPU time; none if replicates are runs */
 };
 void sides_free(struct sides *sides);

@@ -14,7 +14,6 @@
 
 #include "bench/attribution_random.h"
 #include "compare/gpu_time.h"
-#include "compare/work.h"
 
 #define FLOOR 0.05
 enum { KERNELS = 4, STEPS_MAX = 200, WORLDS = 300 };
@@ -96,8 +95,9 @@ static struct outcome compare(const struct world *a, const struct world *b, uint
     for (uint32_t side = 0; side < DIFF_SIDES; side++)
         ns[side] = add_launches(&diff, parts, &uses, worlds[side], side, &seed);
     assert_int_equal(diff_conclude(&diff, NULL), 0);
-    diff_uses_portions(&uses, &portions);
-    struct outcome o = {.work = diff_work_of(&diff)};
+    struct outcome o;
+    assert_int_equal(diff_find_gpu_work(&diff, &o.work, NULL), 0);
+    assert_int_equal(diff_uses_portions(&uses, o.work, &portions, NULL), 0);
     const struct diff_gpu_change change =
         diff_gpu_time_change(&diff, ns[DIFF_B] / ns[DIFF_A] / o.work, &portions);
     o.v = diff_judge_gpu_time(&change, FLOOR);
