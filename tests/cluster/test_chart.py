@@ -17,8 +17,8 @@ import tempfile
 from test_webhook import ADDED, MOUNTS, VOLUMES
 
 HEADER = """# A node's daemon and shipper in Kubernetes, without Helm: the chart packaging/helm/occtrace with fixed values, written by
-# tests/cluster/test_chart.py. Change the image, ship.url and ship.cluster; then (docs/opt-in.md):
-#   kubectl -n occtrace create secret generic clickhouse --from-file=password; kubectl apply -f occtrace.yaml
+# tests/cluster/test_chart.py. Change the image, ship.url and ship.cluster; then (docs/opt-in.md; the pods wait for the Secret):
+#   kubectl apply -f occtrace.yaml; kubectl -n occtrace create secret generic clickhouse --from-file=password
 apiVersion: v1
 kind: Namespace
 metadata:
@@ -40,6 +40,7 @@ CHOICES = {
     "OpenTelemetry alone": OTLP + ["metrics.enabled=false"], "OpenTelemetry and a warehouse": SHIP + ["ship.otlp.url=https://o:4318"],
     "OpenTelemetry with secrets": OTLP + ["ship.otlp.headersSecret=h", "ship.otlp.caSecret=a", "ship.otlp.profiles=true"],
     "OpenTelemetry by the settings": [IMAGE, "ship.enabled=true", "node.settings={ship: {otlp_url: https://o:4318, otlp_profiles: true}}"],
+    "a private authority": SHIP + ["ship.caSecret=a", "ship.certSecret=c", "ship.metricsDirectory=/var/lib/node-exporter"],
     "users as hashes": SHIP + ["ship.users=hash", "ship.usersKeySecret=u"], "users as hashes, no shipper": [IMAGE, "ship.users=hash", "ship.usersKeySecret=u"],
     "no users": OTLP + ["ship.users=none"], "Prometheus alone": MONITORING + ["ship.enabled=false"], "removal": [IMAGE, "removeFromNodes=true"], "manifest": MANIFEST,
 }
@@ -246,12 +247,23 @@ def check_receivers(chart):
             {"otlp_url": "https://o:4318", "cluster": "c", "otlp_headers_file": "/run/secrets/otlp/headers", "otlp_ca_file": "/run/secrets/otlp-ca/ca.crt",
              "otlp_profiles": True}, {"otlp-headers": "h", "otlp-ca": "a"}), (
             SHIP, {"url": "https://c:8443/", "user": "occ_nodes", "cluster": "", "password_file": "/run/secrets/clickhouse/password"},
-            {"password": "occtrace-clickhouse"})):
+            {"password": "occtrace-clickhouse"}), (
+            SHIP + ["ship.caSecret=a", "ship.certSecret=c", "ship.metricsDirectory=/t"],
+            {"url": "https://c:8443/", "user": "occ_nodes", "cluster": "", "password_file": "/run/secrets/clickhouse/password",
+             "ca_file": "/run/secrets/clickhouse-ca/ca.crt", "cert_file": "/run/secrets/clickhouse-cert/tls.crt",
+             "key_file": "/run/secrets/clickhouse-cert/tls.key", "metrics_file": "/var/lib/occtrace-metrics/occtrace-ship.prom"},
+            {"password": "occtrace-clickhouse", "ca": "a", "cert": "c"})):
         documents = chart.documents(values)
         settings = next(d for d in documents if d["kind"] == "ConfigMap" and "occtrace.yaml" in d["data"])["data"]["occtrace.yaml"]
         pod = find(documents, "DaemonSet")["spec"]["template"]["spec"]
         assert yaml.safe_load(settings)["ship"] == sections, settings
         assert {v["name"]: v["secret"]["secretName"] for v in pod["volumes"] if "secret" in v} == secrets
+        # of the shipper alone, at the place that the settings name
+        shipper, daemon = ({m["name"]: m for m in next(c for c in pod["containers"] if c["name"] == name)["volumeMounts"]} for name in ("occtrace-ship", "occtraced"))
+        assert set(secrets) <= set(shipper) and not set(secrets) & set(daemon)
+        for key, volume in (("ca_file", "ca"), ("cert_file", "cert"), ("key_file", "cert"), ("password_file", "password"), ("metrics_file", "metrics")):
+            assert (volume in shipper) == (key in sections) and (key not in sections or os.path.dirname(sections[key]) == shipper[volume]["mountPath"]), key
+        assert [v["hostPath"] for v in pod["volumes"] if v["name"] == "metrics"] == [{"path": "/t", "type": "Directory"}] * ("metrics_file" in sections)
         assert ("password" in secrets) == any(d["kind"] == "Secret" and d["metadata"]["name"] == "occtrace-clickhouse" for d in documents)
     documents = chart.documents(MONITORING)
     assert [c["name"] for c in find(documents, "DaemonSet")["spec"]["template"]["spec"]["containers"]] == ["occtraced"]
@@ -332,6 +344,7 @@ def check_component(_chart, source, work):
 
 def check_manifest(chart, source, update):
     path, text = f"{source}/packaging/kubernetes/occtrace.yaml", HEADER + chart.text(MANIFEST).replace("managed-by: Helm", "managed-by: kubectl")
+    assert text.index("kubectl apply") < text.index("kubectl -n occtrace create secret"), "a Secret before its namespace"
     if update:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
