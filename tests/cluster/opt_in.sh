@@ -235,6 +235,25 @@ upgrade() {
   unset CUDA_INJECTION64_PATH
 }
 
+# ---- prolog and epilog of the documents: Slurm drains a node whose prolog fails ----
+
+document() { # Prolog or Epilog: its lines, with a directory of the test
+  sed -n '/^# Prolog$/,/^```/p' "$here/docs/opt-in.md" | awk -v part="# $1" '/^# (Prolog|Epilog)$/ {on = $0 == part} /^```/ {on = 0} on' |
+    sed "s|/run/dcgm-job-mapping|$work/jobs|g"
+}
+scheduler() {
+  local directory=$work/jobs prolog epilog
+  prolog=$(document Prolog) epilog=$(document Epilog)
+  [[ $prolog == *SLURM_JOB_GPUS* && $epilog == *rm* ]] || fail "no prolog and epilog in docs/opt-in.md"
+  is "a prolog after a boot" "$(umask 077; SLURM_JOB_ID=7 SLURM_JOB_GPUS=0,3 sh -c "$prolog"; echo $?; stat -c %a "$directory"; cat "$directory/0" "$directory/3")" $'0\n755\n7\n7'
+  is "an epilog" "$(SLURM_JOB_ID=7 SLURM_JOB_GPUS=0,3 sh -c "$epilog"; echo $?; ls "$directory")" 0
+  is "a job without GPUs" "$(SLURM_JOB_ID=8 sh -c "$prolog"; echo $?; SLURM_JOB_ID=8 sh -c "$epilog"; echo $?; ls "$directory")" $'0\n0'
+  rmdir "$directory"
+  : >"$directory"
+  is "a prolog that cannot write" "$(SLURM_JOB_ID=7 SLURM_JOB_GPUS=0 sh -c "$prolog" 2>/dev/null; echo $?)" 0
+  rm "$directory"
+}
+
 # ---- what CDI is given: of one mind about paths ----
 
 manifests() {
@@ -248,7 +267,7 @@ for path in environment.values():
 P
 }
 
-for each in ${2:-manifests login_shells other_users slurm containers upgrade}; do
+for each in ${2:-manifests login_shells other_users scheduler slurm containers upgrade}; do
   echo "-- $each"
   $each
 done
