@@ -133,7 +133,9 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         return;
     uint32_t config = config_of(drain, &r); /* also without valid times: the configuration was launched */
     bool is_known = config != OCC_INTERN_FULL && config != OCC_INTERN_UNREADABLE;
-    enum occ_loss_cause unknown = config == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
+    enum occ_loss_cause unknown = config != OCC_INTERN_FULL            ? OCC_LOSS_BAD_RECORD
+                                  : occ_ring_lacks_memory(drain->ring) ? OCC_LOSS_NO_MEMORY
+                                                                       : OCC_LOSS_LOG_FULL;
     r.launch.config = config;
     if (!is_known)
         occ_ring_count_loss(drain->ring, unknown, 1);
@@ -238,6 +240,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
     size_t done_bytes = 0;
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
+    occ_ring_expect(drain->ring, valid_bytes / record_bytes + 1);
     while (max-- > 0 && !occ_drain_is_stopped(drain) &&
            (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
                OCC_CUPTI_SUCCESS) {

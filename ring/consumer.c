@@ -80,7 +80,7 @@ void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next)
     if (next <= consumer->released)
         return;
     consumer->released = next;
-    /* pairs with the acquire load in occ_ring_refresh_tail() */
+    /* pairs with the acquire load in load_tail() of producer.c */
     atomic_store_explicit(&consumer->header->tail, next, memory_order_release);
 }
 

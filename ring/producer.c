@@ -1,9 +1,9 @@
 /*
  * The producer's end of the ring (format: ring_abi.h, contract: producer.h).
  *
- * Runs inside other people's processes: create makes every system call and every allocation; push and log
- * only write memory. Threads: one producer thread calls push, log, heartbeat and close; any thread may count
- * losses and set costs.
+ * Runs inside other people's processes: create makes every system call, except for the allocation of pages,
+ * which is made ahead; apart from that push and log only write memory. Threads: one producer thread calls
+ * push, log, heartbeat and close; any thread may count losses and set costs.
  */
 #include "producer.h"
 #include "lean_map.h"
@@ -21,6 +21,10 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
+
+/* Size of a step in which pages are allocated: as much as before, within these limits. */
+#define STEP_MIN_BYTES 16384u
+#define STEP_MAX_BYTES (1u << 18)
 
 /* Kernels and launch configurations leave this much of the log free, so that STATE and CLOSED always fit.
  * Measured values leave half of the log free: their number has no limit, and new kernels matter more. */
@@ -103,6 +107,8 @@ static int prepare(struct occ_ring_producer *producer, uint32_t slots, uint64_t 
     producer->slots = (void *)(map + OCC_RING_HEADER_BYTES + log_bytes);
     producer->log_bytes = log_bytes;
     producer->mask = slots - 1;
+    if (!occ_lean_populate(map, OCC_RING_HEADER_BYTES))
+        return -ENOMEM;
     int rc = fill_header(producer->header, slots, log_bytes);
     if (rc == 0 && fcntl(producer->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         rc = -errno;
@@ -150,6 +156,70 @@ void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, u
     atomic_store_explicit(&producer->header->cost[cost], total, memory_order_relaxed);
 }
 
+/* ---- pages ---- */
+
+/* Allocates the pages of at least `needed` bytes of `memory`, of which *ready bytes have them. */
+static bool populate(struct occ_ring_producer *producer, uint8_t *memory, uint64_t *ready, uint64_t needed,
+                     uint64_t bytes)
+{
+    uint64_t step = *ready < STEP_MIN_BYTES   ? STEP_MIN_BYTES
+                    : *ready > STEP_MAX_BYTES ? STEP_MAX_BYTES
+                                              : *ready;
+    uint64_t until = *ready + step > needed ? *ready + step : needed;
+    if (until > bytes)
+        until = bytes;
+    if (producer->is_out_of_memory || !occ_lean_populate(memory + *ready, (size_t)(until - *ready))) {
+        producer->is_out_of_memory = true;
+        return false;
+    }
+    *ready = until;
+    return true;
+}
+
+/* The first `bytes` bytes of the log may be written. */
+static bool log_is_ready(struct occ_ring_producer *producer, uint64_t bytes)
+{
+    return bytes <= producer->log_ready ||
+           populate(producer, producer->log, &producer->log_ready, bytes, producer->log_bytes);
+}
+
+/* In the first round through the ring, slots get their memory. */
+static void set_limit(struct occ_ring_producer *producer)
+{
+    uint64_t slots = (uint64_t)producer->mask + 1;
+    bool is_complete = producer->slots_ready == slots;
+    producer->limit = producer->tail_seen + slots;
+    if (!is_complete && producer->limit > producer->slots_ready)
+        producer->limit = producer->slots_ready;
+}
+
+/* The next `launches` slots may be written, or all that there are. */
+static bool slots_are_ready(struct occ_ring_producer *producer, uint64_t launches)
+{
+    uint64_t slots = (uint64_t)producer->mask + 1, ready = producer->slots_ready * OCC_RING_RECORD_BYTES;
+    uint64_t needed = launches < slots ? producer->head + launches : slots;
+    if (needed <= producer->slots_ready || producer->slots_ready == slots)
+        return true;
+    if (!populate(producer, (uint8_t *)producer->slots, &ready,
+                  (needed < slots ? needed : slots) * OCC_RING_RECORD_BYTES, slots * OCC_RING_RECORD_BYTES))
+        return false;
+    producer->slots_ready = ready / OCC_RING_RECORD_BYTES;
+    return true;
+}
+
+void occ_ring_populate(struct occ_ring_producer *producer, uint64_t launches)
+{
+    if (slots_are_ready(producer, launches))
+        set_limit(producer);
+}
+
+bool occ_ring_lacks_memory(const struct occ_ring_producer *producer)
+{
+    return producer->is_out_of_memory;
+}
+
+/* ---- launches ---- */
+
 static void load_tail(struct occ_ring_producer *producer)
 {
     /* pairs with the release store of tail in occ_ring_release() */
@@ -157,15 +227,22 @@ static void load_tail(struct occ_ring_producer *producer)
     /* an invalid tail from the consumer is ignored */
     if (tail > producer->tail_seen && tail <= producer->head)
         producer->tail_seen = tail;
+    set_limit(producer);
 }
 
-bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
+static bool has_room(const struct occ_ring_producer *producer)
+{
+    return producer->head - producer->tail_seen <= producer->mask;
+}
+
+bool occ_ring_make_room(struct occ_ring_producer *producer)
 {
     load_tail(producer);
-    if (producer->head - producer->tail_seen <= producer->mask)
-        return true;
-    occ_ring_count_loss(producer, OCC_LOSS_RING_FULL, 1);
-    return false;
+    bool is_ready = has_room(producer) && slots_are_ready(producer, 1);
+    if (!is_ready)
+        occ_ring_count_loss(producer, has_room(producer) ? OCC_LOSS_NO_MEMORY : OCC_LOSS_RING_FULL, 1);
+    set_limit(producer);
+    return is_ready;
 }
 
 bool occ_ring_push_memory(struct occ_ring_producer *producer, const struct occ_ring_launch *operation)
@@ -173,8 +250,11 @@ bool occ_ring_push_memory(struct occ_ring_producer *producer, const struct occ_r
     uint64_t half = producer->mask / 2;
     if (producer->head - producer->tail_seen > half)
         load_tail(producer);
-    return producer->head - producer->tail_seen <= half && occ_ring_push(producer, operation);
+    return producer->head - producer->tail_seen <= half && slots_are_ready(producer, 1) &&
+           occ_ring_push(producer, operation);
 }
+
+/* ---- the log ---- */
 
 static uint64_t reserve_before(uint16_t type, uint64_t log_bytes)
 {
@@ -190,7 +270,8 @@ bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *rec
     uint64_t bytes = (used + 7) & ~UINT64_C(7);
     uint64_t room = producer->log_bytes - producer->log_head;
     uint64_t reserve = reserve_before(record->type, producer->log_bytes);
-    if (bytes > OCC_RECORD_MAX_BYTES || bytes + reserve > room)
+    if (bytes > OCC_RECORD_MAX_BYTES || bytes + reserve > room ||
+        !log_is_ready(producer, producer->log_head + bytes + (reserve > 0 ? LOG_RESERVE_BYTES : 0)))
         return false;
     record->bytes = (uint32_t)bytes;
     uint8_t *at = producer->log + producer->log_head;
@@ -226,6 +307,7 @@ void occ_ring_reset_requests(const struct occ_ring_producer *producer)
 
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)
 {
+    producer->is_out_of_memory = false;
     atomic_store_explicit(&producer->header->heartbeat_ns, now_ns, memory_order_relaxed);
 }
 

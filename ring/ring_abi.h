@@ -63,8 +63,8 @@
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
 /* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods; 3: RANGE records; 4: flags of STATE
- * records; 5: memory operations */
-#define OCC_RING_VERSION_MINOR 5
+ * records; 5: memory operations; 6: NO_MEMORY */
+#define OCC_RING_VERSION_MINOR 6
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -72,7 +72,7 @@
 #define OCC_RING_MIN_SLOTS    (1u << 8)
 #define OCC_RING_MAX_SLOTS    (1u << 22)
 #define OCC_RING_DEFAULT_SLOTS                                                                               \
-    (1u << 18) /* 10 MiB: 1 s at 260 k launches/s; pages are touched as they are used */
+    (1u << 18) /* 10 MiB: 1 s at 260 k launches/s; only written pages take memory */
 #define OCC_RING_MIN_LOG_BYTES (UINT64_C(1) << 12)
 #define OCC_RING_MAX_LOG_BYTES (UINT64_C(1) << 28)
 #define OCC_RING_DEFAULT_LOG_BYTES                                                                           \
@@ -86,7 +86,8 @@
     X(CUPTI_DROPPED, "cupti_dropped", "CUPTI dropped records")                                               \
     X(NO_BUFFER, "no_buffer", "no buffer was free when CUPTI asked")                                         \
     X(BAD_RECORD, "bad_record", "invalid records")                                                           \
-    X(EXIT, "exit", "not returned by CUPTI when the program ended")
+    X(EXIT, "exit", "not returned by CUPTI when the program ended")                                          \
+    X(NO_MEMORY, "no_memory", "the system had no memory for the records")
 
 #define OCC_LOSS_ENUMERATOR(name, word, text) OCC_LOSS_##name,
 enum occ_loss_cause { OCC_LOSS_CAUSES(OCC_LOSS_ENUMERATOR) OCC_LOSS_COUNT };

@@ -1,3 +1,5 @@
 occ_add_test(test_ring SOURCES test_ring.c USES occ_ring)
 occ_add_test(test_ring_hostile SOURCES test_ring_hostile.c USES occ_ring)
 occ_add_test(test_ring_processes SOURCES test_ring_processes.c USES occ_ring Threads::Threads THREADS)
+occ_add_test(test_ring_memory SOURCES test_ring_memory.c USES occ_ring)
+target_link_options(test_ring_memory PRIVATE LINKER:--wrap=madvise)
