@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static struct {
     uint32_t n;
 } noted;
 
-static int mark; /* the signal that CUPTI's threads do not block; 0: none */
+static _Atomic int mark; /* the signal that CUPTI's threads do not block; 0: none */
 
 static bool is_free(int signal, const sigset_t *before)
 {
@@ -38,23 +39,25 @@ sigset_t occ_workers_mask(const sigset_t *before)
 {
     sigset_t mask;
     (void)sigfillset(&mask);
-    mark = is_free(SIGSTKFLT, before) ? SIGSTKFLT : 0;
-    for (int signal = SIGRTMAX; mark == 0 && signal >= SIGRTMIN; signal--)
-        mark = is_free(signal, before) ? signal : 0;
-    if (mark != 0)
-        (void)sigdelset(&mask, mark);
+    int chosen = is_free(SIGSTKFLT, before) ? SIGSTKFLT : 0;
+    for (int signal = SIGRTMAX; chosen == 0 && signal >= SIGRTMIN; signal--)
+        chosen = is_free(signal, before) ? signal : 0;
+    if (chosen != 0)
+        (void)sigdelset(&mask, chosen);
+    atomic_store(&mark, chosen);
     return mask;
 }
 
 bool occ_workers_has_mask(void)
 {
     sigset_t blocked;
-    if (mark == 0 || pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+    int free_signal = atomic_load(&mark);
+    if (free_signal == 0 || pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
         return false;
     int signal = 1;
     while (signal <= SIGRTMAX &&
            (signal == SIGKILL || signal == SIGSTOP || (signal >= 32 && signal < SIGRTMIN) ||
-            sigismember(&blocked, signal) == (signal != mark)))
+            sigismember(&blocked, signal) == (signal != free_signal)))
         signal++;
     return signal > SIGRTMAX;
 }
@@ -147,7 +150,7 @@ static void take_worker(pid_t thread, void *context)
 void occ_workers_end(struct occ_workers *ret_workers)
 {
     *ret_workers = (struct occ_workers){.n = 0};
-    if (mark == 0 || noted.n == 0 || noted.n == NOTED_MAX ||
+    if (atomic_load(&mark) == 0 || noted.n == 0 || noted.n == NOTED_MAX ||
         !read_mask((pid_t)syscall(SYS_gettid), &ret_workers->mask))
         return;
     ret_workers->mask &= ~INTERNAL_MASK;
