@@ -122,27 +122,14 @@ const char *occ_ship_history_path(const struct occ_config *config)
     return config->database_path[0] ? config->database_path : OCC_PATH_SERVICE_DIRECTORY "/history.db";
 }
 
-/* The file of a setting, else the service's credential of that name (systemd), else none (*ret_path NULL). */
-static int find_secret(const char *setting, const char *credential, char **ret_path, struct occ_error *err)
-{
-    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
-    *ret_path = NULL;
-    if (setting[0])
-        return occ_format_text(ret_path, err, "%s", setting);
-    int rc = directory ? occ_format_text(ret_path, err, "%s/%s", directory, credential) : 0;
-    if (rc == 0 && *ret_path && access(*ret_path, F_OK) != 0) {
-        free(*ret_path);
-        *ret_path = NULL;
-    }
-    return rc;
-}
-
-static int read_password(const struct occ_config *config, char *password, size_t size, struct occ_error *err)
+static int read_password(const struct occ_config *config, struct occ_ship_names *names, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = NULL;
-    password[0] = '\0';
-    int rc = find_secret(config->ship_password_file, PASSWORD, &path, err);
-    return rc == 0 && path ? occ_warehouse_read_secret(path, password, size, err) : rc;
+    names->password[0] = '\0';
+    int rc = occ_path_secret(config->ship_password_file, PASSWORD, &path, err);
+    (void)snprintf(names->password_file, sizeof names->password_file, "%s", rc == 0 && path ? path : "");
+    return rc == 0 && path ? occ_warehouse_read_secret(path, names->password, sizeof names->password, err)
+                           : rc;
 }
 
 static int read_headers(const struct occ_config *config, struct occ_otlp_headers *headers,
@@ -150,7 +137,7 @@ static int read_headers(const struct occ_config *config, struct occ_otlp_headers
 {
     _cleanup_(occ_freep) char *path = NULL;
     headers->lines[0] = NULL;
-    int rc = find_secret(config->ship_otlp_headers_file, HEADERS, &path, err);
+    int rc = occ_path_secret(config->ship_otlp_headers_file, HEADERS, &path, err);
     return rc == 0 && path ? occ_otlp_headers_read(path, headers, err) : rc;
 }
 
@@ -207,8 +194,9 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
                                                   .url_of = "ship.url",
                                                   .database = config->ship_database,
                                                   .cluster = config->ship_cluster,
-                                                  .node = names->node};
-    return read_password(config, names->password, sizeof names->password, err);
+                                                  .node = names->node,
+                                                  .password_file = names->password_file};
+    return read_password(config, names, err);
 }
 
 int occ_ship_users(const struct occ_config *config, struct occ_pseudonym *ret_users, struct occ_error *err)

@@ -30,7 +30,8 @@ int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ
 
 /* Texts that are not in the settings; the functions below set them. */
 struct occ_ship_names {
-    char node[OCC_NODE_NAME_BYTES], password[1024];
+    char node[OCC_NODE_NAME_BYTES], password[OCC_WAREHOUSE_PASSWORD_BYTES];
+    char password_file[OCC_CONFIG_TEXT_BYTES + 64]; /* "": none */
     char otlp_state[OCC_CONFIG_TEXT_BYTES + 8];
     struct occ_otlp_headers headers;
 };

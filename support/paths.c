@@ -223,6 +223,19 @@ int occ_path_settings(char **ret_directory, struct occ_error *err)
     return occ_format_text(ret_directory, err, "%s/etc/occtrace", strcmp(self, "/usr") == 0 ? "" : self);
 }
 
+int occ_path_secret(const char *setting, const char *credential, char **ret_path, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
+    *ret_path = NULL;
+    int rc = directory ? occ_format_text(&path, err, "%s/%s", directory, credential) : 0;
+    if (rc == 0 && path && access(path, F_OK) == 0)
+        *ret_path = occ_take(path);
+    else if (rc == 0 && setting[0])
+        rc = occ_format_text(ret_path, err, "%s", setting);
+    return rc;
+}
+
 int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err)
 {
     /* O_NONBLOCK: a FIFO must not hang the daemon; it is refused below */

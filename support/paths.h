@@ -58,6 +58,11 @@ int occ_path_of_self(char **ret_directory, struct occ_error *err);
  * /usr. */
 int occ_path_settings(char **ret_directory, struct occ_error *err);
 
+/* File of a secret: the service's credential (systemd: LoadCredential=) if there is one, else the file of a
+ * setting; *ret_path NULL: neither. The credential comes first, since a unit's user may not be able to read a
+ * file that root's calls read with the same settings. */
+int occ_path_secret(const char *setting, const char *credential, char **ret_path, struct occ_error *err);
+
 /* Reads up to `max` bytes of a regular file and appends a NUL. One byte more than the caller's limit shows
  * that the file is too large. */
 int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cleanup.h"
+#include "paths.h"
 #include "sha256.h"
 #include "text.h"
 
@@ -17,16 +18,6 @@
 #define PREFIX     "hash:"
 /* Hashed in place of a name: no user has a name with a line's end. */
 #define FORM_OF "\nform\n"
-
-/* The file of the setting, else the credential; NULL in *ret_path: neither. */
-static int find_key(const char *key_file, char **ret_path, struct occ_error *err)
-{
-    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
-    *ret_path = NULL;
-    if (key_file[0])
-        return occ_format_text(ret_path, err, "%s", key_file);
-    return directory ? occ_format_text(ret_path, err, "%s/%s", directory, OCC_PSEUDONYM_FILE) : 0;
-}
 
 static int read_key(const char *path, struct occ_pseudonym *pseudonym, struct occ_error *err)
 {
@@ -55,7 +46,7 @@ int occ_pseudonym_open(enum occ_users users, const char *key_file, struct occ_ps
 {
     _cleanup_(occ_freep) char *path = NULL;
     *ret_pseudonym = (struct occ_pseudonym){.users = users};
-    int rc = users == OCC_USERS_HASH ? find_key(key_file, &path, err) : 0;
+    int rc = users == OCC_USERS_HASH ? occ_path_secret(key_file, OCC_PSEUDONYM_FILE, &path, err) : 0;
     if (rc != 0 || users != OCC_USERS_HASH)
         return rc;
     rc = path ? read_key(path, ret_pseudonym, err)

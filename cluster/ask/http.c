@@ -40,6 +40,7 @@ static struct {
 
 struct occ_http {
     CURL *easy;
+    struct occ_http_options options; /* its password is only the first one */
     struct curl_slist *headers;
     struct occ_body query; /* query of the next request */
     struct occ_body packed;
@@ -181,16 +182,36 @@ static void set_file(CURL *easy, CURLoption option, const char *path)
         (void)curl.easy_setopt(easy, option, path);
 }
 
-static bool set_up(struct occ_http *http, const struct occ_http_options *options)
+/* On failure the former headers stay. */
+static bool set_headers(struct occ_http *http, const char *password)
 {
-    CURL *easy = http->easy = curl.easy_init();
+    struct curl_slist *former = http->headers;
+    const struct occ_http_options *options = &http->options;
     const char *type = options->content_type ? options->content_type : "application/octet-stream";
-    if (!easy || !add_header(http, "X-ClickHouse-User", options->user) ||
-        !add_header(http, "X-ClickHouse-Key", options->password) ||
-        !add_header(http, "Content-Encoding", "gzip") || !add_header(http, "Content-Type", type) ||
-        !add_lines(http, options->headers))
+    http->headers = NULL;
+    if (!add_header(http, "X-ClickHouse-User", options->user) ||
+        !add_header(http, "X-ClickHouse-Key", password) || !add_header(http, "Content-Encoding", "gzip") ||
+        !add_header(http, "Content-Type", type) || !add_lines(http, options->headers)) {
+        curl.slist_free_all(http->headers);
+        http->headers = former;
         return false;
-    (void)curl.easy_setopt(easy, CURLOPT_HTTPHEADER, http->headers);
+    }
+    (void)curl.easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers);
+    curl.slist_free_all(former);
+    return true;
+}
+
+int occ_http_set_password(struct occ_http *http, const char *password, struct occ_error *err)
+{
+    return set_headers(http, password) ? 0 : occ_no_memory(err);
+}
+
+static bool set_up(struct occ_http *http)
+{
+    const struct occ_http_options *options = &http->options;
+    CURL *easy = http->easy = curl.easy_init();
+    if (!easy || !set_headers(http, options->password))
+        return false;
     (void)curl.easy_setopt(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
     (void)curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     (void)curl.easy_setopt(easy, CURLOPT_PROXY, "");
@@ -215,7 +236,9 @@ int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_
     if (rc != 0)
         return rc;
     struct occ_http *http = calloc(1, sizeof *http);
-    if (!http || !set_up(http, options)) {
+    if (http)
+        http->options = *options;
+    if (!http || !set_up(http)) {
         occ_http_close(http);
         return occ_no_memory(err);
     }

@@ -35,6 +35,9 @@ struct occ_http;
 int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err);
 void occ_http_close(struct occ_http *http);
 
+/* Sends another password from the next request on; the text is copied. */
+int occ_http_set_password(struct occ_http *http, const char *password, struct occ_error *err);
+
 /* Adds "name=value", with the value escaped, to the next request's query. */
 int occ_http_add(struct occ_http *http, const char *name, const char *value, struct occ_error *err);
 /* POSTs `n` bytes, compressed, with the query of occ_http_add(), which is empty afterwards. Returns 0 for

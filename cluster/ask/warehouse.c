@@ -22,6 +22,7 @@ int occ_warehouse_open(const struct occ_warehouse_options *options, struct occ_w
     if (!w)
         return occ_no_memory(err);
     w->options = *options;
+    (void)snprintf(w->password, sizeof w->password, "%s", options->http.password);
     int rc = occ_http_open(&w->options.http, &w->http, err);
     if (rc != 0) {
         free(w);
@@ -171,11 +172,28 @@ void occ_warehouse_quote(const char *text, char *out, size_t size)
 
 /* ---- the server ---- */
 
+/* Returns true if the password's file has another password than the one that was refused. */
+static bool renew_password(struct occ_warehouse *w)
+{
+    char password[OCC_WAREHOUSE_PASSWORD_BYTES];
+    if (!w->options.password_file ||
+        occ_warehouse_read_secret(w->options.password_file, password, sizeof password, NULL) != 0 ||
+        strcmp(password, w->password) == 0 || occ_http_set_password(w->http, password, NULL) != 0)
+        return false;
+    memcpy(w->password, password, sizeof password);
+    return true;
+}
+
 int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
 {
+    static const char sql[] = "SELECT toUnixTimestamp(now()), version()";
     int64_t began_ns = occ_now_ns();
     w->version[0] = '\0';
-    int rc = occ_warehouse_ask(w, "SELECT toUnixTimestamp(now()), version()", err);
+    int rc = occ_warehouse_ask(w, sql, err);
+    if (rc == OCC_E_DENIED && renew_password(w)) {
+        began_ns = occ_now_ns();
+        rc = occ_warehouse_ask(w, sql, err);
+    }
     int64_t middle_ms = (began_ns / 2 + occ_now_ns() / 2) / 1000000;
     if (rc != 0)
         return rc;

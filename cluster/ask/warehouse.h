@@ -22,6 +22,7 @@ struct occ_warehouse_options {
     const char *url_of;  /* name of the URL's setting, for messages: "ship.url" */
     const char *database;
     const char *cluster, *node; /* values of the columns cluster and node in sent rows */
+    const char *password_file;  /* file of http.password, read again if the server refuses it; NULL: none */
 };
 
 /* For each table, the number of added columns that it has: the first of OCC_SHIP_RUN_ADDED_COLUMNS or
@@ -30,8 +31,11 @@ struct occ_warehouse_added {
     unsigned int run, launch, minute, hour;
 };
 
+#define OCC_WAREHOUSE_PASSWORD_BYTES 1024
+
 struct occ_warehouse {
     struct occ_warehouse_options options;
+    char password[OCC_WAREHOUSE_PASSWORD_BYTES]; /* the one that is sent */
     struct occ_http *http;
     struct occ_http_answer answer; /* answer to the last request */
     enum occ_dialect dialect;      /* dialect of the server, after occ_warehouse_meet() */
@@ -70,7 +74,8 @@ size_t occ_warehouse_names_length(const char *names, unsigned int n);
 /* Writes the text as a literal of SQL. `size`: twice the text's length + 3; a longer text is cut. */
 void occ_warehouse_quote(const char *text, char *out, size_t size);
 
-/* Asks for version and clock. OCC_E_VERSION: too old, or no ClickHouse. */
+/* Asks for version and clock, again if the server refuses the password and its file has another one.
+ * OCC_E_VERSION: too old, or no ClickHouse. */
 int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err);
 /* Purposes of the tables and views; bits. */
 enum { OCC_FOR_QUESTIONS = 1, OCC_FOR_SHIPPING = 2, OCC_FOR_MAINTENANCE = 4 };

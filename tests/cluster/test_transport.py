@@ -1,4 +1,4 @@
-"""occtrace-ship and what lies between it and its rows: certificates, redirects, a server whose disk is full.
+"""occtrace-ship and what lies between it and its rows: certificates, redirects, passwords, a server whose disk is full.
 Arguments: OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
 
 import contextlib
@@ -98,6 +98,79 @@ def redirects(engine):
     assert Stranger.requests == 0
 
 
+# ---- the password ----
+
+class Guard(http.server.BaseHTTPRequestHandler):
+    """Refuses all passwords but "right", and calls `refused` then."""
+    keys, refused = [], None
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        Guard.keys.append(self.headers.get("X-ClickHouse-Key"))
+        is_right = Guard.keys[-1] == "right"
+        if not is_right and Guard.refused:
+            Guard.refused()
+        text = b"Code: 60. DB::Exception: none" if is_right else b"Code: 516. DB::Exception: Authentication failed"
+        self.send_response(404 if is_right else 403)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_):
+        pass
+
+
+def passwords(_engine):
+    """One that changes while the shipper runs is read again; the same one is not sent again. The unit's credential is before the setting."""
+    guard = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Guard)
+    threading.Thread(target=guard.serve_forever, daemon=True).start()
+    site = Site(ship, f"http://127.0.0.1:{guard.server_port}/", password="wrong")
+
+    def put(password, path=site.secret):
+        with open(path + ".new", "w") as f:
+            f.write(password + "\n")
+        os.chmod(path + ".new", 0o600)
+        os.rename(path + ".new", path)
+
+    def sent(*options, code, **settings):
+        Guard.keys = []
+        process = site.start(*options, **settings)
+        said = process.communicate()[0]
+        assert process.returncode == code, (process.returncode, said)
+        return Guard.keys, said
+
+    assert sent("--once", code=78)[0] == ["wrong"]
+    for options in ("--check",), ("--once",):
+        put("wrong")
+        Guard.refused = lambda: put("right")
+        keys, said = sent(*options, code=78)
+        assert keys == ["wrong", "right"] and "no such table" in said, (keys, said)
+    put("wrong")
+    Guard.refused = lambda: put("also wrong")
+    assert sent("--once", code=78)[0] == ["wrong", "also wrong"]
+    Guard.refused = lambda: os.path.exists(site.secret) and os.unlink(site.secret)
+    keys, said = sent("--once", code=78)
+    assert keys == ["also wrong"] and "ship.user or its password is wrong" in said, (keys, said)
+    Guard.refused = None
+    credentials = os.path.join(site.dir, "credentials")
+    os.mkdir(credentials)
+    put("right", os.path.join(credentials, "clickhouse-password"))
+    environment = dict(os.environ, CREDENTIALS_DIRECTORY=credentials)
+    for setting in site.secret, "''":  # a file that is missing, as one that this user may not read; no setting
+        site.set(f"http://127.0.0.1:{guard.server_port}/", password_file=setting)
+        assert sent("--once", code=78, env=environment)[0] == ["right"]
+    put("right")
+    site.set(f"http://127.0.0.1:{guard.server_port}/")
+    os.unlink(os.path.join(credentials, "clickhouse-password"))
+    assert sent("--once", code=78, env=environment)[0] == ["right"]
+    put("k" * 40, os.path.join(credentials, "users-key"))
+    site.set(f"http://127.0.0.1:{guard.server_port}/", users="hash", users_key_file=os.path.join(site.dir, "missing"))
+    assert sent("--user-hash", "ann", code=0, env=environment)[1].startswith("hash:")
+    os.unlink(os.path.join(credentials, "users-key"))
+    assert "missing" in sent("--user-hash", "ann", code=78, env=environment)[1]
+    guard.shutdown()
+
+
 # ---- a full disk ----
 
 @contextlib.contextmanager
@@ -145,7 +218,7 @@ def a_disk_that_is_full():
 if wanted not in engines.available():
     sys.exit(77)
 with engines.started(wanted) as server:
-    for test in (certificates, redirects):
+    for test in (certificates, redirects, passwords):
         test(server)
         print(f"{wanted}: {test.__name__}", flush=True)
 a_disk_that_is_full()
