@@ -113,6 +113,13 @@ static uint64_t ahead_of(const struct occ_ring_consumer *c, uint64_t from)
     return head - from < c->ring_slots ? head - from : c->ring_slots;
 }
 
+uint64_t occ_ring_first_start_ns(const struct occ_ring_consumer *consumer)
+{
+    struct occ_ring_launch first;
+    return ahead_of(consumer, consumer->position) > 0 && copy_launches(consumer, &first, 1) ? first.start_ns
+                                                                                            : 0;
+}
+
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer)
 {
     return ahead_of(consumer, consumer->position);

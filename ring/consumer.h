@@ -50,6 +50,8 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
 
 /* The sequence number after the last launch read, to be stored in the same transaction as the launches. */
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
+/* The start of the next launch to read, unchecked; 0: no launch waits. */
+uint64_t occ_ring_first_start_ns(const struct occ_ring_consumer *consumer);
 /* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
 /* True if the producer's version supports the request to pause. */

@@ -199,6 +199,11 @@
     /* of the keys that begin with ?1; ?2 is larger than all of them */ \
     X(FIND_CONFIG, "SELECT config_id, model_version, key = ?1 FROM stored_launch_config " \
       "WHERE key >= ?1 AND key < ?2 ORDER BY model_version = ?3 DESC, key LIMIT 1") \
+    X(RUN_RECORDED, "SELECT coalesce(end_ns, last_start_ns, start_ns) FROM stored_run WHERE uuid = ?") \
+    X(RUN_WAS_ELSEWHERE, "SELECT count(*) FROM stored_period JOIN stored_run USING(run_id) WHERE uuid = ? AND " \
+      "reason = '" OCC_STORE_ELSEWHERE "'") \
+    X(RUN_LOSS, "SELECT stored_loss.launches FROM stored_loss JOIN stored_run USING(run_id) WHERE uuid = ? AND cause = ?") \
+    X(RUN_COST, "SELECT stored_overhead.total FROM stored_overhead JOIN stored_run USING(run_id) WHERE uuid = ? AND quantity = ?") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
       "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \

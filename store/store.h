@@ -157,6 +157,21 @@ int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_c
  * number of lost launches is unknown. */
 #define OCC_STORE_CUT "lost: unknown"
 
+/* Reason of a period of level "nothing" for which another history has the run. */
+#define OCC_STORE_ELSEWHERE                                                                                  \
+    "another daemon recorded the program, into another history; launches lost before this one began are "    \
+    "not counted"
+
+/* The total of a cause or quantity of a run, 0 if the history has none. */
+enum occ_run_total { OCC_RUN_LOSS, OCC_RUN_COST };
+int occ_store_run_total(struct occ_store *store, enum occ_run_total which, const uint8_t uuid[16],
+                        const char *word, uint64_t *ret_total, struct occ_error *err);
+
+/* The last moment for which the history has the run: its end, else the start of its last launch, else its own
+ * start; and if it has a period of OCC_STORE_ELSEWHERE. OCC_E_NOT_FOUND, without a message: no such run. */
+int occ_store_run_recorded(struct occ_store *store, const uint8_t uuid[16], int64_t *ret_ns,
+                           bool *ret_was_elsewhere, struct occ_error *err);
+
 /* A period with reduced recording of a run, identified by its begin (idempotent). A period that ends at its
  * begin is dropped. */
 struct occ_period {

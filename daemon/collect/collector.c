@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "batch.h"
+#include "elsewhere.h"
 #include "log_records.h"
 #include "ratelimit.h"
 #include "registry.h"
@@ -126,6 +127,8 @@ static int put_positions(struct occ_collector *c, int64_t now_ns, struct occ_err
     for (struct occ_producer *p = c->registry.producers; p; p = p->next) {
         uint64_t position = occ_ring_position(p->consumer);
         int status = occ_producer_put_row(p, c->store, err);
+        if (status == 0)
+            status = occ_elsewhere_put(p, c->store, err);
         if (status == 0)
             status = occ_producer_put_measured(p, c->store, err);
         if (status == 0)

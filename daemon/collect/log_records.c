@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elsewhere.h"
 #include "periods.h"
 #include "run_texts.h"
 #include "store/names.h"
@@ -221,8 +222,9 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     run->row.cupti.version = s->cupti_version;
     run->row_changed = true;
     return is_first ? 0
-                    : occ_periods_change(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns),
-                                         reason, store, err);
+                    : occ_periods_change(p, (enum occ_level)s->level,
+                                         occ_elsewhere_moment(p, occ_producer_past_ns(s->time_ns)), reason,
+                                         store, err);
 }
 
 static int take_closed(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
@@ -264,6 +266,11 @@ static int take_measured(struct occ_producer *p, const struct occ_log_record *re
         return 0;
     struct occ_producer_measured row = {
         .head = m->head, .number = number, .minute = (int64_t)m->minute, .config = config->id};
+    if (occ_elsewhere_has(p, m->head)) {
+        row.config = 0;
+        to->rows[to->n++] = row;
+        return 0;
+    }
     row.sums.exact = m->launches;
     row.sums.sum[OCC_MEASURED_resident_blocks] = m->blocks_active_ns;
     row.sums.ns[OCC_MEASURED_resident_blocks] = m->ns;

@@ -161,6 +161,7 @@ int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
     p->run.command_lines = old.run.command_lines;
     p->run.has_new_holes = true;
     memcpy(p->run.reason, old.run.reason, sizeof p->run.reason);
+    p->elsewhere = old.elsewhere;
     *fresh = old;
     occ_producer_free(fresh);
     return 0;
@@ -182,7 +183,9 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
     int status = 0;
     while (n < m->n && status == 0 && m->rows[n].head <= position) {
         const struct occ_producer_measured *row = &m->rows[n];
-        status = occ_store_add_measured(store, row->minute, producer->run.id, row->config, &row->sums, err);
+        if (row->config)
+            status =
+                occ_store_add_measured(store, row->minute, producer->run.id, row->config, &row->sums, err);
         if (status == 0)
             m->done = m->rows[n++].number + 1;
     }
@@ -280,10 +283,17 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
     return status;
 }
 
+/* The run's part of a total of the ring in this history. */
+static uint64_t part_of(uint64_t total, const struct occ_elsewhere_total *elsewhere)
+{
+    uint64_t own = total > elsewhere->ring ? total - elsewhere->ring : 0;
+    return own < UINT64_MAX - elsewhere->kept ? own + elsewhere->kept : UINT64_MAX;
+}
+
 /* Launches lost by the program's counters plus launches that the daemon dropped. */
 static uint64_t lost(const struct occ_producer *p, enum occ_loss_cause cause)
 {
-    uint64_t count = occ_ring_lost(p->consumer, cause);
+    uint64_t count = part_of(occ_ring_lost(p->consumer, cause), &p->elsewhere.losses[cause]);
     uint64_t own = cause == OCC_LOSS_BAD_TIMES  ? p->bad_times
                    : cause == OCC_LOSS_LOG_FULL ? p->refused_config
                                                 : 0;
@@ -300,6 +310,11 @@ uint64_t occ_producer_lost(const struct occ_producer *producer)
 
 /* Limit per cause: the history adds all causes up in 63 bits. */
 #define LOST_MAX ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
+
+static uint64_t cost(const struct occ_producer *p, enum occ_cost which)
+{
+    return part_of(occ_ring_cost(p->consumer, which), &p->elsewhere.costs[which]);
+}
 
 /* Counters of 0 have no row: a cost of 0 was not measured, a loss of 0 did not occur. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
@@ -319,7 +334,7 @@ static int put_costs(struct occ_producer *p, struct occ_store *store, struct occ
     struct occ_cost_total costs[OCC_COST_COUNT];
     size_t n = 0;
     for (int i = 0; i < OCC_COST_COUNT; i++) {
-        uint64_t total = occ_ring_cost(p->consumer, (enum occ_cost)i);
+        uint64_t total = cost(p, (enum occ_cost)i);
         costs[n] = (struct occ_cost_total){.what = cost_words[i], .total = total & INT64_MAX};
         n += total != 0;
     }
@@ -354,7 +369,7 @@ double occ_producer_add_totals(const struct occ_producer *producer, double sums[
     for (int i = 0; i < OCC_LOSS_COUNT; i++)
         sums[i] += (double)lost(producer, (enum occ_loss_cause)i);
     for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++)
-        seconds += (double)occ_ring_cost(producer->consumer, cpu[i]) / 1e9;
+        seconds += (double)cost(producer, cpu[i]) / 1e9;
     return seconds;
 }
 

@@ -74,7 +74,7 @@ struct occ_producer_measured {
     uint64_t head;   /* ring position after these launches: the values are stored once it was read */
     uint64_t number; /* number of the MEASURED record */
     int64_t minute;
-    uint32_t config; /* in the store */
+    uint32_t config; /* in the store; 0: another daemon has stored the values */
     struct occ_measured_sums sums;
 };
 
@@ -138,6 +138,19 @@ struct occ_producer_clock {
     int64_t uncertain_ns; /* possible error of launch times; 0: the clock was not set */
 };
 
+/* A total of the ring when this daemon began, and the run's total in the history then. */
+struct occ_elsewhere_total {
+    uint64_t ring, kept;
+};
+
+/* The part of the run that another daemon recorded, into another history (elsewhere.h); all 0: none. */
+struct occ_producer_elsewhere {
+    int64_t from_ns, until_ns; /* nothing was recorded here */
+    bool is_new;               /* this time is not in the store yet */
+    uint64_t low, high;        /* launches low...high-1 were released by the other daemon */
+    struct occ_elsewhere_total losses[OCC_LOSS_COUNT], costs[OCC_COST_COUNT];
+};
+
 struct occ_producer {
     struct occ_producer *next;
     /* argument of the collector's gone(), also after the connection is lost; NULL: gone() was called */
@@ -164,6 +177,7 @@ struct occ_producer {
     struct occ_producer_run run;
     struct occ_producer_tables tables;
     struct occ_producer_measurements measured;
+    struct occ_producer_elsewhere elsewhere;
 };
 
 /* Checks and maps the ring of the offer and starts reading at launch `next`. The first `measured` MEASURED

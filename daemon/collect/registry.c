@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elsewhere.h"
+
 #define POLL_LAUNCHES 8192 /* target number of launches per ring and poll */
 /* id tables of all programs: room for 3 million configurations of 20 bytes */
 #define TABLE_BYTES_MAX (UINT64_C(64) << 20)
@@ -52,7 +54,8 @@ void occ_registry_restart(struct occ_registry *r, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     for (struct occ_producer *p = r->producers; p; p = p->next)
-        if (p->state != OCC_PRODUCER_DONE && occ_producer_restart(p, &err) != 0)
+        if (p->state != OCC_PRODUCER_DONE &&
+            (occ_producer_restart(p, &err) != 0 || occ_elsewhere_restart(p, &err) != 0))
             occ_registry_quarantine(r, p, now_ns, err.message);
 }
 
@@ -282,8 +285,12 @@ int occ_registry_offer(struct occ_registry *r, const struct occ_offer *offer, in
         return status;
     }
     status = occ_producer_new(offer, next, measured, &p, err);
-    if (status != 0)
+    if (status == 0)
+        status = occ_elsewhere_begin(p, r->store, next, err);
+    if (status != 0) {
+        occ_producer_free(p);
         return status;
+    }
     p->life.heartbeat_seen_ns = now_ns;
     p->run.command_lines = r->options->command_lines;
     occ_ring_set_budget(p->consumer, (uint32_t)r->options->budget_ppm);

@@ -30,6 +30,30 @@ int occ_store_run_user(struct occ_store *s, const uint8_t uuid[16], uint32_t *re
     return need_run(s, rc, err);
 }
 
+int occ_store_run_total(struct occ_store *s, enum occ_run_total which, const uint8_t uuid[16],
+                        const char *word, uint64_t *ret_total, struct occ_error *err)
+{
+    struct occ_binder b = occ_store_statement(s, which == OCC_RUN_LOSS ? OCC_SQL_RUN_LOSS : OCC_SQL_RUN_COST);
+    int64_t total = 0;
+    occ_bind_blob(&b, uuid, 16);
+    occ_bind_text(&b, word);
+    int rc = occ_store_number(s, b.stmt, &total, err);
+    *ret_total = rc == 0 && total > 0 ? (uint64_t)total : 0;
+    return rc == OCC_E_NOT_FOUND ? 0 : rc;
+}
+
+int occ_store_run_recorded(struct occ_store *s, const uint8_t uuid[16], int64_t *ret_ns,
+                           bool *ret_was_elsewhere, struct occ_error *err)
+{
+    int64_t periods = 0;
+    int rc = look_up(s, OCC_SQL_RUN_RECORDED, uuid, 16, ret_ns, err);
+    if (rc == 0)
+        rc = look_up(s, OCC_SQL_RUN_WAS_ELSEWHERE, uuid, 16, &periods, err);
+    if (rc == 0)
+        *ret_was_elsewhere = periods > 0;
+    return rc;
+}
+
 int occ_store_position(struct occ_store *s, enum occ_position which, const uint8_t uuid[16],
                        uint64_t *ret_next, struct occ_error *err)
 {

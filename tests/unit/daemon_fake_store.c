@@ -94,6 +94,36 @@ int occ_store_run_user(struct occ_store *store, const uint8_t uuid[16], uint32_t
     return occ_fail(err, OCC_E_NOT_FOUND, "no such run");
 }
 
+static struct fake_run *find_run(struct occ_store *store, const uint8_t uuid[16])
+{
+    for (size_t i = 0; i < store->now.n_runs; i++)
+        if (memcmp(store->now.runs[i].row.uuid, uuid, 16) == 0)
+            return &store->now.runs[i];
+    return NULL;
+}
+
+int occ_store_run_total(struct occ_store *store, enum occ_run_total which, const uint8_t uuid[16],
+                        const char *word, uint64_t *ret_total, struct occ_error *err)
+{
+    const struct fake_run *r = find_run(store, uuid);
+    const char *at = r ? strstr(which == OCC_RUN_LOSS ? r->losses : r->costs, word) : NULL;
+    (void)err;
+    *ret_total = at ? strtoull(at + strlen(word), NULL, 10) : 0;
+    return 0;
+}
+
+int occ_store_run_recorded(struct occ_store *store, const uint8_t uuid[16], int64_t *ret_ns,
+                           bool *ret_was_elsewhere, struct occ_error *err)
+{
+    const struct fake_run *r = find_run(store, uuid);
+    (void)err;
+    if (!r)
+        return OCC_E_NOT_FOUND;
+    *ret_ns = r->row.start_ns;
+    *ret_was_elsewhere = strstr(r->periods, OCC_STORE_ELSEWHERE) != NULL;
+    return 0;
+}
+
 int occ_store_put_losses(struct occ_store *store, int64_t run, const struct occ_loss *losses, size_t n,
                          struct occ_error *err)
 {

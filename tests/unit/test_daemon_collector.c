@@ -284,6 +284,85 @@ static void exact_values_count_once(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* The program's ring goes to a daemon with another history. */
+static struct occ_store *move(struct bench *b, const struct occ_ring_producer *ring, struct occ_store *to)
+{
+    struct occ_store *from = b->store;
+    occ_collector_free(b->collector);
+    b->store = to;
+    start_collector(b);
+    offer(b, ring);
+    return from;
+}
+
+static void push_exact(struct occ_ring_producer *ring, uint64_t from, uint64_t n)
+{
+    for (uint64_t i = from; i < from + n; i++)
+        push(ring, i);
+    push_measured(ring, sample_measured(from + n, n));
+}
+
+static void count(struct occ_ring_producer *ring, uint64_t losses, uint64_t costs)
+{
+    ring->header->lost[OCC_LOSS_RING_FULL] = losses;
+    ring->header->cost[OCC_COST_HELPER_CPU_NS] = costs;
+}
+
+static void assert_totals(const struct bench *b, uint64_t launches, const char *losses, const char *costs)
+{
+    assert_int_equal(b->store->committed.n_rows, launches);
+    assert_int_equal(b->store->committed.measured.exact, launches);
+    assert_string_equal(b->store->committed.runs[0].losses, losses);
+    assert_string_equal(b->store->committed.runs[0].costs, costs);
+}
+
+/* Each daemon counts launches, exact values, losses and costs of its own time alone, and says since when. */
+static void two_histories_share_a_run(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    char period[256];
+    make_ring(&ring, 512);
+    ring.header->start_ns = SAMPLE_EPOCH_NS - 5;
+    log_measurable(&ring);
+    offer(b, &ring);
+    push_exact(&ring, 0, 10);
+    count(&ring, 200, 50);
+    poll_after(b, 20 * SECOND);
+    assert_totals(b, 10, "ring_full 200 ", "helper_cpu_ns 50 ");
+    assert_string_equal(b->store->committed.runs[0].periods, "");
+
+    push_exact(&ring, 10, 5);
+    count(&ring, 210, 70);
+    struct occ_store *first = move(b, &ring, fake_store_new());
+    poll_after(b, 20 * SECOND);
+    assert_totals(b, 5, "", "");
+    (void)snprintf(period, sizeof period, "nothing %lld-%lld " OCC_STORE_ELSEWHERE ";",
+                   (long long)b->store->committed.runs[0].row.start_ns,
+                   (long long)sample_launch(10).start_ns);
+    assert_string_equal(b->store->committed.runs[0].periods, period);
+    push_exact(&ring, 15, 1);
+    count(&ring, 217, 95);
+    poll_after(b, 20 * SECOND);
+    assert_totals(b, 6, "ring_full 7 ", "helper_cpu_ns 25 ");
+    struct occ_store *same = move(b, &ring, b->store); /* a restart */
+    assert_ptr_equal(same, b->store);
+    push_exact(&ring, 16, 1);
+    count(&ring, 218, 96);
+    poll_after(b, 20 * SECOND);
+    assert_totals(b, 7, "ring_full 8 ", "helper_cpu_ns 26 ");
+    assert_string_equal(b->store->committed.runs[0].periods, period);
+
+    push_exact(&ring, 17, 3); /* back to the first history */
+    struct occ_store *second = move(b, &ring, first);
+    count(&ring, 221, 97);
+    poll_after(b, 20 * SECOND);
+    assert_totals(b, 13, "ring_full 203 ", "helper_cpu_ns 51 ");
+    assert_non_null(strstr(b->store->committed.runs[0].periods, OCC_STORE_ELSEWHERE));
+    fake_store_free(second);
+    occ_ring_destroy(&ring);
+}
+
 /* Values of launches that are durable already are lost neither by a daemon's end nor while no daemon runs. */
 static void exact_values_that_come_late_count_once(void **state)
 {
@@ -1603,6 +1682,7 @@ int main(void)
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
         T(launches_have_their_ranges),
         T(exact_values_count_once),
+        T(two_histories_share_a_run),
         T(exact_values_that_come_late_count_once),
         T(exact_values_wait_for_their_launches),
         T(tables_have_a_limit),

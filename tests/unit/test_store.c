@@ -175,6 +175,44 @@ static void memory_stays_bounded(void **state)
 
 /* ---- facts ---- */
 
+/* A daemon that continues a run of this history after another daemon asks what the history has. */
+static void a_run_is_found_by_its_ring(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_loss loss = {"ring_full", 12};
+    const struct occ_cost_total cost = {"helper_cpu_ns", 1000};
+    const uint8_t uuid[16] = {77}, other[16] = {78};
+    struct occ_run run = {.start_ns = BEGIN, .hostname = "node", .source.tool = "trace"};
+    const struct occ_period period = {BEGIN, BEGIN + 5, "nothing", OCC_STORE_ELSEWHERE};
+    uint64_t total = 9;
+    int64_t id = 0, at_ns = 0;
+    bool was_elsewhere = true;
+    world_open(w);
+    memcpy(run.uuid, uuid, sizeof run.uuid);
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(occ_store_put_losses(w->store, id, &loss, 1, &err), 0);
+    assert_int_equal(occ_store_put_costs(w->store, id, &cost, 1, &err), 0);
+    commit(w);
+    assert_int_equal(occ_store_run_total(w->store, OCC_RUN_LOSS, uuid, "ring_full", &total, &err), 0);
+    assert_int_equal(total, 12);
+    assert_int_equal(occ_store_run_total(w->store, OCC_RUN_COST, uuid, "helper_cpu_ns", &total, &err), 0);
+    assert_int_equal(total, 1000);
+    assert_int_equal(occ_store_run_total(w->store, OCC_RUN_LOSS, uuid, "log_full", &total, &err), 0);
+    assert_int_equal(total, 0);
+    assert_int_equal(occ_store_run_total(w->store, OCC_RUN_COST, other, "helper_cpu_ns", &total, &err), 0);
+    assert_int_equal(total, 0);
+    assert_int_equal(occ_store_run_recorded(w->store, other, &at_ns, &was_elsewhere, &err), OCC_E_NOT_FOUND);
+    assert_int_equal(occ_store_run_recorded(w->store, uuid, &at_ns, &was_elsewhere, &err), 0);
+    assert_true(at_ns == BEGIN && !was_elsewhere);
+    assert_int_equal(occ_store_put_period(w->store, id, &period, &err), 0);
+    run.end_ns = BEGIN + MINUTE;
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    commit(w);
+    assert_int_equal(occ_store_run_recorded(w->store, uuid, &at_ns, &was_elsewhere, &err), 0);
+    assert_true(at_ns == BEGIN + MINUTE && was_elsewhere);
+}
+
 static void facts_are_kept_with_the_launches(void **state)
 {
     struct world *w = *state;
@@ -1695,6 +1733,7 @@ int main(void)
         TEST(a_lost_writer_is_continued),
         TEST(slow_lanes_do_not_fill_the_file_with_chunks),
         TEST(memory_stays_bounded),
+        TEST(a_run_is_found_by_its_ring),
         TEST(facts_are_kept_with_the_launches),
         TEST(periods_with_less_are_kept),
         TEST(ranges_are_interned_by_run),
