@@ -7,6 +7,8 @@
 #define CALM_WINDOWS_MIN 6u   /* a minute */
 #define CALM_WINDOWS_MAX 360u /* an hour */
 
+enum { PERCENT_BYTES = 24 };
+
 void occ_governor_init(struct occ_governor *governor, double budget)
 {
     *governor = (struct occ_governor){
