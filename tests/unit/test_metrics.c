@@ -305,6 +305,38 @@ static void a_tail_makes_a_range(void **state)
     assert_says(text, "cause=\"tail\"} 2112\n"); /* a quarter of 132 * 64: wasted at the low end */
 }
 
+static size_t count_of(const char *text, const char *what);
+
+/* The first one stays in run_info, so that the series goes on; the others are in series of their own. */
+static void a_run_on_several_gpus(void **state)
+{
+    struct world *w = *state;
+    static const uint8_t order[] = {7, 8, 7, 9, 8};
+    for (size_t i = 0; i < sizeof order; i++) {
+        use_device(w, order[i]);
+        use_kernel(w, "_Z3mulPf");
+        launch(w, make_config(w, 132), 1, NOW_NS);
+        const char *text = written(w, true, NOW_NS);
+        assert_int_equal(count_of(text, "occtrace_run_info{"), 1);
+        assert_says(text, "occtrace_run_info{hostname=\"node\",run=\"ab010000000000000000000000000000\",UUID="
+                          "\"GPU-07070707-");
+        size_t gpus = i == 0 ? 0 : i < 3 ? 2 : 3; /* with one GPU run_info is enough */
+        assert_int_equal(count_of(text, "occtrace_run_gpu_info{"), gpus);
+    }
+    assert_says(written(w, true, NOW_NS),
+                "occtrace_run_gpu_info{hostname=\"node\",run="
+                "\"ab010000000000000000000000000000\",UUID=\"GPU-09090909-0909-0909-"
+                "0909-090909090909\"} 1\n");
+    assert_null(strstr(written(w, false, NOW_NS), "occtrace_run_gpu_info"));
+    for (uint8_t gpu = 10; gpu < 60; gpu++) {
+        use_device(w, gpu);
+        launch(w, make_config(w, 132), 1, NOW_NS);
+    }
+    assert_int_equal(count_of(written(w, true, NOW_NS), "occtrace_run_gpu_info{"), 16);
+    occ_meter_end_run(w->meter, w->run.uuid, NOW_NS);
+    assert_null(strstr(written(w, true, NOW_NS + 5 * MINUTE_NS), "occtrace_run_gpu_info{"));
+}
+
 static void a_run_goes_after_five_minutes(void **state)
 {
     struct world *w = *state;
@@ -333,8 +365,6 @@ static double sum_of(const char *text, const char *metric)
             sum += strtod(strstr(line, "} ") + 2, NULL);
     return sum;
 }
-
-static size_t count_of(const char *text, const char *what);
 
 /* Each launch counts for one job: a Slurm job with its account, a namespace, or none. */
 static void jobs_add_up(void **state)
@@ -1177,6 +1207,7 @@ int main(void)
         T(occupancy_is_of_more_than_a_minute),
         T(occupancy_is_of_the_last_minutes),
         T(a_tail_makes_a_range),
+        T(a_run_on_several_gpus),
         T(a_run_goes_after_five_minutes),
         T(jobs_add_up),
         T(an_entry_is_cleared),

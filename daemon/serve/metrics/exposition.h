@@ -23,6 +23,8 @@
       "When the launch that ended last did so")                                                              \
     X(RUN_INFO, "occtrace_run_info", GAUGE, IDENTITY,                                                        \
       "1 for each program that launched, until 5 minutes after its end")                                     \
+    X(RUN_GPU, "occtrace_run_gpu_info", GAUGE, IDENTITY,                                                     \
+      "1 for each GPU that the program has used, if it has used several")                                    \
     X(RUN_WASTED, "occtrace_run_wasted_warp_seconds_total", COUNTER, IDENTITY,                               \
       "The program's part of the wasted warp-seconds")                                                       \
     X(KERNEL_WASTED, "occtrace_kernel_wasted_warp_seconds_total", COUNTER, IDENTITY,                         \

@@ -256,6 +256,15 @@ static size_t take_run(struct occ_meter *m, const struct occ_meter_launches *l)
     return at;
 }
 
+static void note_gpu(struct occ_meter_run *r, const uint8_t gpu[16])
+{
+    for (size_t i = 0; i < r->n_gpus; i++)
+        if (memcmp(r->gpus[i], gpu, 16) == 0)
+            return;
+    if (r->n_gpus < OCC_METER_RUN_GPUS)
+        memcpy(r->gpus[r->n_gpus++], gpu, 16);
+}
+
 static void add_to_run(struct occ_meter *m, const struct occ_meter_launches *l, double wasted, int64_t now_ns)
 {
     size_t at = find_run(m, l->run->uuid);
@@ -263,7 +272,7 @@ static void add_to_run(struct occ_meter *m, const struct occ_meter_launches *l, 
         at = take_run(m, l);
     if (at == OCC_SLOT_NONE)
         return;
-    memcpy(m->runs[at].gpu, l->gpu, 16);
+    note_gpu(&m->runs[at], l->gpu);
     m->runs[at].wasted += wasted;
     m->run_slots[at].used_ns = now_ns;
     m->run_slots[at].ended_ns = 0;

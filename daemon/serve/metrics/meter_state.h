@@ -92,8 +92,12 @@ struct occ_meter_job {
 #define OCC_METER_ONE(label, member) +1
 enum { OCC_METER_N_RUN_LABELS = 0 OCC_METER_RUN_LABELS(OCC_METER_ONE) };
 
+#define OCC_METER_RUN_GPUS  16 /* GPUs of a program that have series */
+#define OCC_METER_RUNS_GPUS 64 /* the same of all programs */
+
 struct occ_meter_run {
-    uint8_t uuid[16], gpu[16];
+    uint8_t uuid[16], gpus[OCC_METER_RUN_GPUS][16]; /* in the order of their first launches */
+    size_t n_gpus;
     char labels[OCC_METER_N_RUN_LABELS][OCC_METER_LABEL_BYTES];
     double wasted;
 };

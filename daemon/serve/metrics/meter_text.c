@@ -76,13 +76,33 @@ static void put_runs(const struct occ_meter *m, const struct occ_exposition *e, 
         if (!m->run_slots[i].is_used)
             continue;
         occ_hex_encode(r->uuid, 16, run);
-        occ_gpu_uuid_format(r->gpu, gpu);
+        occ_gpu_uuid_format(r->gpus[0], gpu);
         struct occ_label labels[OCC_METER_N_RUN_LABELS + 3] = {{"run", run}};
         for (size_t k = 0; k < OCC_METER_N_RUN_LABELS && metric == OCC_METRIC_RUN_INFO; k++)
             labels[2 + k] = (struct occ_label){run_labels[k], r->labels[k]};
         if (metric == OCC_METRIC_RUN_INFO)
             labels[1] = (struct occ_label){"UUID", gpu};
         occ_exposition_put(e, metric, labels, metric == OCC_METRIC_RUN_INFO ? 1 : r->wasted);
+    }
+}
+
+/* The GPUs of programs that have used several. */
+static void put_gpus_of_runs(const struct occ_meter *m, const struct occ_exposition *e)
+{
+    size_t n = 0;
+    if (!occ_exposition_begin(e, OCC_METRIC_RUN_GPU))
+        return;
+    for (size_t i = 0; i < m->options.max_runs; i++) {
+        const struct occ_meter_run *r = &m->runs[i];
+        char run[33], gpu[OCC_GPU_UUID_BYTES];
+        if (!m->run_slots[i].is_used || r->n_gpus < 2)
+            continue;
+        occ_hex_encode(r->uuid, 16, run);
+        for (size_t k = 0; k < r->n_gpus && n < OCC_METER_RUNS_GPUS; k++, n++) {
+            occ_gpu_uuid_format(r->gpus[k], gpu);
+            occ_exposition_put(e, OCC_METRIC_RUN_GPU,
+                               (const struct occ_label[]){{"run", run}, {"UUID", gpu}, {NULL, NULL}}, 1);
+        }
     }
 }
 
@@ -113,6 +133,7 @@ void occ_meter_write(struct occ_meter *m, const struct occ_exposition *e, int64_
     for (unsigned metric = OCC_METRIC_GPU_LAUNCHES; metric <= OCC_METRIC_GPU_LAST; metric++)
         put_gpus(m, e, (enum occ_metric)metric);
     put_runs(m, e, OCC_METRIC_RUN_INFO);
+    put_gpus_of_runs(m, e);
     put_runs(m, e, OCC_METRIC_RUN_WASTED);
     put_kernels(m, e);
     occ_meter_write_jobs(m, e);
