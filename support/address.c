@@ -38,6 +38,22 @@ int occ_address_parse(const char *text, struct sockaddr_storage *ret_address, so
     return inet_pton(ret_address->ss_family, host, number) == 1 ? 0 : fail(text, err);
 }
 
+/* All addresses of IPv6: on a kernel without it (ipv6.disable=1) all addresses of IPv4. */
+static int open_socket(struct sockaddr_storage *address, socklen_t *size)
+{
+    const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+    const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)address;
+    int fd = socket(address->ss_family, type, 0);
+    if (fd >= 0 || errno != EAFNOSUPPORT || address->ss_family != AF_INET6 ||
+        !IN6_IS_ADDR_UNSPECIFIED(&ipv6->sin6_addr))
+        return fd;
+    const in_port_t port = ipv6->sin6_port;
+    *address = (struct sockaddr_storage){.ss_family = AF_INET};
+    ((struct sockaddr_in *)address)->sin_port = port;
+    *size = sizeof(struct sockaddr_in);
+    return socket(AF_INET, type, 0);
+}
+
 int occ_address_listen(const char *text, int *ret_fd, uint16_t *ret_port, struct occ_error *err)
 {
     struct sockaddr_storage address;
@@ -46,7 +62,7 @@ int occ_address_listen(const char *text, int *ret_fd, uint16_t *ret_port, struct
     if (status != 0)
         return status;
     struct sockaddr *any = (struct sockaddr *)&address;
-    _cleanup_(occ_closep) int fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    _cleanup_(occ_closep) int fd = open_socket(&address, &size);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) != 0 ||
         bind(fd, any, size) != 0 || listen(fd, SOMAXCONN) != 0 || getsockname(fd, any, &size) != 0)
         return occ_fail_errno(err, errno, "cannot listen at %s", text);

@@ -10,5 +10,6 @@
 int occ_address_parse(const char *text, struct sockaddr_storage *ret_address, socklen_t *ret_size,
                       struct occ_error *err);
 
-/* Listens there, at *ret_port. *ret_fd is non-blocking and closed on exec. */
+/* Listens there, at *ret_port; for [::] on a kernel without IPv6 at 0.0.0.0. *ret_fd is non-blocking and
+ * closed on exec. */
 int occ_address_listen(const char *text, int *ret_fd, uint16_t *ret_port, struct occ_error *err);

@@ -16,11 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -516,6 +522,51 @@ static void test_node_listen(void **state)
     assert_int_equal(close(fd), 0);
 }
 
+enum { ALL_ADDRESSES = 1, OTHER_FAMILY = 2, LOOPBACK_REFUSED = 4, NO_FILTER = 64 };
+
+/* As on a kernel with ipv6.disable=1: socket(2) knows no AF_INET6. */
+static int listen_without_ipv6(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)), /* little endian */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog filter = {sizeof code / sizeof code[0], code};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct sockaddr_storage address;
+    socklen_t size = sizeof address;
+    int fd = -1, result = 0;
+    uint16_t port = 0;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        return NO_FILTER;
+    if (occ_address_listen("[::]:0", &fd, &port, &err) == 0 && port > 0)
+        result |= ALL_ADDRESSES;
+    if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 && address.ss_family == AF_INET)
+        result |= OTHER_FAMILY;
+    if (occ_address_listen("[::1]:0", &fd, &port, &err) != 0)
+        result |= LOOPBACK_REFUSED;
+    return result;
+}
+
+static void test_listen_without_ipv6(void **state)
+{
+    (void)state;
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(listen_without_ipv6());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_FILTER)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), ALL_ADDRESSES | OTHER_FAMILY | LOOPBACK_REFUSED);
+}
+
 /* A full table takes no connection; an old request ends, younger ones and free entries stay. */
 static void test_old_requests_end(void **state)
 {
@@ -640,6 +691,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_node_name),
         cmocka_unit_test(test_node_listen),
+        cmocka_unit_test(test_listen_without_ipv6),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_moments),
