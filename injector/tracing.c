@@ -168,7 +168,8 @@ bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool
                        char reason[OCC_REASON_BYTES])
 {
     static struct occ_cupti_search search; /* large for a stack of the program's; one thread initialises */
-    search = (struct occ_cupti_search){.configured = configured};
+    memset(&search, 0, sizeof search);
+    search.configured = configured;
     while (occ_cupti_find(&search, &tracing->cupti, reason)) {
         char why[OCC_REASON_BYTES];
         occ_guest_log("libcupti: %s", tracing->cupti.path);
