@@ -139,6 +139,9 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
         .keeps_records = g->exact.run != NULL,
     };
     bool is_ready = signs.requested > 0 || r->rounds >= READY_ROUNDS;
+    uint64_t process_ns = occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t own_ns = occ_clock_ns(CLOCK_THREAD_CPUTIME_ID) + signs.worker_cpu_ns;
+    signs.program_cpu_ns = process_ns > own_ns ? process_ns - own_ns : 0;
     signs.is_reset = r->flush_failures >= FLUSH_FAILURES || (is_ready && occ_tracing_is_reset(&g->tracing));
     signs.has_other_library =
         occ_takeover_is_silent(&r->takeover) && dl_iterate_phdr(has_cupti_client, NULL) != 0;

@@ -7,6 +7,8 @@
 #define SUSPICION_ROUNDS 60u
 /* CPU time that a worker uses in a second while it delivers records */
 #define WORKING_NS UINT64_C(1000000)
+/* CPU time of a program that wakes up in a second and launches a few kernels; one that waits uses none */
+#define AWAKE_NS UINT64_C(20000)
 /* A thread may be stopped between the start of its launch and the request of the buffer for its record. */
 #define LAUNCH_NS UINT64_C(100000000)
 
@@ -31,8 +33,17 @@ static void advance_cleared(struct occ_takeover *t, const struct occ_takeover_si
     t->mark_requested = s->requested;
 }
 
+/* Counts the rounds of rest. A program that waits may be in a session and launch nothing: no sign of rest. */
+static void count_rest(struct occ_takeover *t, bool worker_works, bool program_works)
+{
+    if (worker_works)
+        t->rest_rounds = 0;
+    else if (program_works)
+        t->rest_rounds++;
+}
+
 static void find_takeover(struct occ_takeover *t, const struct occ_takeover_signs *s, bool progresses,
-                          bool worker_works)
+                          bool worker_works, bool program_works)
 {
     if (progresses) { /* CUPTI called the guest, so no other client is registered */
         t->suspicion_was_unfounded = t->state == OCC_TAKEOVER_SUSPECTED;
@@ -49,8 +60,8 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
     if (s->is_reset)
         t->state = OCC_TAKEOVER_TAKEN;
     t->from_ns = t->cleared_ns - t->began_ns > LAUNCH_NS ? t->cleared_ns - LAUNCH_NS : t->began_ns;
-    bool rests = t->state == OCC_TAKEOVER_SUSPECTED && s->worker_cpu_ns > 0 && !worker_works;
-    t->rest_rounds = rests ? t->rest_rounds + 1 : 0;
+    bool may_rest = t->state == OCC_TAKEOVER_SUSPECTED && s->worker_cpu_ns > 0;
+    count_rest(t, worker_works || !may_rest, program_works);
 }
 
 bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
@@ -59,14 +70,16 @@ bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover
     const struct occ_takeover_signs *s = signs;
     bool progresses = s->requested != t->requested || s->delivered != t->delivered;
     bool worker_works = s->worker_cpu_ns > t->worker_cpu_ns + WORKING_NS && t->worker_cpu_ns > 0;
+    bool program_works = s->program_cpu_ns > t->program_cpu_ns + AWAKE_NS;
     t->requested = s->requested;
     t->delivered = s->delivered;
     t->worker_cpu_ns = s->worker_cpu_ns;
+    t->program_cpu_ns = s->program_cpu_ns;
     if (t->state != OCC_TAKEOVER_TAKEN) {
-        find_takeover(t, s, progresses, worker_works && !progresses);
+        find_takeover(t, s, progresses, worker_works && !progresses, program_works);
         return t->rest_rounds >= SUSPICION_ROUNDS;
     }
-    t->rest_rounds = worker_works ? 0 : t->rest_rounds + 1;
+    count_rest(t, worker_works, program_works);
     return t->rest_rounds >= t->rest_rounds_needed;
 }
 
@@ -78,4 +91,5 @@ void occ_takeover_registered_again(struct occ_takeover *takeover, const struct o
     takeover->requested = takeover->mark_requested = signs->requested;
     takeover->delivered = signs->delivered;
     takeover->worker_cpu_ns = signs->worker_cpu_ns;
+    takeover->program_cpu_ns = signs->program_cpu_ns;
 }

@@ -9,7 +9,8 @@
  *             --exact there is no suspicion: records without an end stay in CUPTI's buffers.
  *   taken     an attribute set by the guest has changed, or CUPTI refuses to flush: a session has ended. Its
  *             start is unknown: at the earliest when every buffer requested before had been delivered.
- *   back      the guest registers again after a few rounds in which CUPTI's worker rested; each further
+ *   back      the guest registers again after a few rounds in which CUPTI's worker rested and the program
+ *             worked: a program that waits launches nothing, and its next session rests too; each further
  *             session doubles this number, since the program's own profiler has priority. A suspicion ends in
  *             this way after a minute: a session with all its records in one of the guest's buffers resets
  *             nothing.
@@ -27,10 +28,11 @@ enum occ_takeover_state { OCC_TAKEOVER_NONE, OCC_TAKEOVER_SUSPECTED, OCC_TAKEOVE
 struct occ_takeover_signs {
     uint64_t now_ns; /* CLOCK_REALTIME */
     uint64_t requested, delivered;
-    uint64_t worker_cpu_ns; /* 0: unknown */
-    bool has_other_library; /* needed only if occ_takeover_is_silent() */
-    bool keeps_records;     /* CUPTI keeps records in buffers that are not full (--exact): no silence */
-    bool is_reset;          /* an attribute differs from the guest's setting, or CUPTI refuses to flush */
+    uint64_t worker_cpu_ns;  /* 0: unknown */
+    uint64_t program_cpu_ns; /* of the process without the guest's helper and CUPTI's worker */
+    bool has_other_library;  /* needed only if occ_takeover_is_silent() */
+    bool keeps_records;      /* CUPTI keeps records in buffers that are not full (--exact): no silence */
+    bool is_reset;           /* an attribute differs from the guest's setting, or CUPTI refuses to flush */
 };
 
 struct occ_takeover {
@@ -39,7 +41,7 @@ struct occ_takeover {
     uint64_t from_ns;             /* earliest time of the takeover, unless NONE */
     uint64_t began_ns;            /* registration of the guest's callbacks */
     uint64_t cleared_ns, mark_ns, mark_requested;
-    uint64_t requested, delivered, worker_cpu_ns; /* of the last round */
+    uint64_t requested, delivered, worker_cpu_ns, program_cpu_ns; /* of the last round */
     uint32_t silent_rounds, rest_rounds;
     uint32_t rest_rounds_needed; /* rounds of rest before the guest registers again */
 };

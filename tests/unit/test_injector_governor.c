@@ -202,9 +202,11 @@ static struct buffers new_buffers(void)
     return b;
 }
 
-/* Runs the round of the next second, with these new buffers and this CPU time of CUPTI's worker. */
+/* Runs the round of the next second, with these new buffers and this CPU time of CUPTI's worker, in a program
+ * that works. */
 static bool tick(struct buffers *b, uint64_t requested, uint64_t delivered, uint64_t worker_ms)
 {
+    b->signs.program_cpu_ns += 5 * MS;
     b->signs.now_ns += SECOND;
     b->signs.requested += requested;
     b->signs.delivered += delivered;
@@ -317,6 +319,32 @@ static void test_a_worker_that_works_for_another_is_a_sign(void **state)
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_SUSPECTED);
 }
 
+/* The program's second session takes its time: nothing is launched for an hour, then CUPTI's worker works for
+ * it. */
+static void test_a_program_that_waits_proves_no_rest(void **state)
+{
+    (void)state;
+    struct buffers b = new_buffers(), doubted = new_buffers();
+    b.signs.is_reset = true;
+    (void)tick(&b, 2, 1, 5);
+    doubted.signs.has_other_library = true;
+    (void)tick(&doubted, 2, 1, 5);
+    for (int i = 0; i < 3; i++)
+        (void)tick(&doubted, 0, 0, 5);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_TAKEN);
+    assert_int_equal(doubted.takeover.state, OCC_TAKEOVER_SUSPECTED);
+    for (int i = 0; i < 3600; i++) {
+        b.signs.program_cpu_ns -= 5 * MS;
+        doubted.signs.program_cpu_ns -= 5 * MS;
+        assert_false(tick(&b, 0, 0, 0));
+        assert_false(tick(&doubted, 0, 0, 0));
+    }
+    assert_false(tick(&b, 0, 0, 5));
+    assert_false(tick(&b, 0, 0, 0));
+    assert_false(tick(&b, 0, 0, 0));
+    assert_true(tick(&b, 0, 0, 0));
+}
+
 static void test_it_comes_back_when_the_session_is_over(void **state)
 {
     (void)state;
@@ -377,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_a_period_begins_before_the_first_buffer_that_is_missing),
         cmocka_unit_test(test_a_long_doubt_ends_if_the_worker_rests),
         cmocka_unit_test(test_a_worker_that_works_for_another_is_a_sign),
+        cmocka_unit_test(test_a_program_that_waits_proves_no_rest),
         cmocka_unit_test(test_it_comes_back_when_the_session_is_over),
         cmocka_unit_test(test_each_session_doubles_the_rest),
     };
