@@ -311,11 +311,14 @@ int occ_store_put_reported(struct occ_store *store, int64_t run, int64_t config,
  * hours. */
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
 
-/* Call before recording begins. Ends the runs of this host (and session; NULL: all sessions) whose process is
- * gone and whose daemon was killed: each ends with its last launch, a period of level unknown begins there,
- * and its last minutes are written. `is_alive` gets the process's pid (0: unknown) and the run's start. */
+/* Ends the runs of this host (and session; NULL: all sessions) whose process is gone and whose daemon was
+ * killed; runs that this handle writes are left out. Each ends with its last launch, a period of level
+ * unknown begins there, and its last minutes are written. `is_alive` gets the process's pid (0: unknown) and
+ * the run's start. *ret_open (may be NULL): the number of other runs of this host that stay open, since their
+ * processes live. */
 int occ_store_end_lost_runs(struct occ_store *store, const char *hostname, const char *session,
-                            bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err);
+                            bool (*is_alive)(int64_t pid, int64_t start_ns), size_t *ret_open,
+                            struct occ_error *err);
 
 /* Chooses runs inside the transaction that removes them, so that no run changes in between. An error ends the
  * transaction, and no run is removed. The chooser owns the list of numbers. */

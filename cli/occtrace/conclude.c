@@ -82,7 +82,7 @@ static void end_lost_runs(const struct trace *trace)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     (void)gethostname(hostname, sizeof hostname - 1);
     if (occ_store_open(trace->db, &options, &store, NULL) == 0)
-        (void)occ_store_end_lost_runs(store, hostname, trace->session, is_alive, NULL);
+        (void)occ_store_end_lost_runs(store, hostname, trace->session, is_alive, NULL, NULL);
 }
 
 /* ---- a run without launches ---- */

@@ -58,12 +58,12 @@ static bool is_alive(int64_t pid, int64_t start_ns)
     return pid > 0 && pid <= INT32_MAX && !occ_process_is_gone((int32_t)pid, start_ns);
 }
 
-static void end_lost_runs(const struct occ_history *h)
+static void end_lost_runs(struct occ_history *h)
 {
     struct occ_error err = OCC_ERROR_INIT;
     char hostname[OCC_NODE_NAME_BYTES];
     (void)occ_node_name(hostname, NULL);
-    if (occ_store_end_lost_runs(h->store, hostname, NULL, is_alive, &err) != 0)
+    if (occ_store_end_lost_runs(h->store, hostname, NULL, is_alive, &h->lost_runs, &err) != 0)
         occ_log(OCC_LOG_WARNING, "%s: runs of killed daemons stay without an end: %s", h->path, err.message);
 }
 
@@ -265,14 +265,17 @@ OCC_WORDS(occ_history_state_word, enum occ_history_state, OCC_HISTORY_STATES)
 
 /* ---- upkeep ---- */
 
-static void maintain(struct occ_history *h, int64_t now_ns)
+static void maintain(const struct occ_histories *all, struct occ_history *h, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    int64_t began_ns = occ_monotonic_ns();
+    int64_t began_ns = occ_monotonic_ns(),
+            upkeep_ns = all->options->upkeep_ns ? all->options->upkeep_ns : UPKEEP_NS;
+    if (h->lost_runs > 0)
+        end_lost_runs(h);
     h->needs_upkeep = false;
     int status = occ_store_maintain(h->store, occ_now_ns(), &h->needs_upkeep, &err);
     int64_t took_ns = occ_monotonic_ns() - began_ns, wait_ns = 10 * took_ns;
-    h->next_upkeep_ns = now_ns + (!h->needs_upkeep           ? UPKEEP_NS
+    h->next_upkeep_ns = now_ns + (!h->needs_upkeep           ? upkeep_ns
                                   : wait_ns > UPKEEP_SOON_NS ? wait_ns
                                                              : UPKEEP_SOON_NS);
     if (status != 0 && status != OCC_E_BUSY)
@@ -298,13 +301,13 @@ int64_t occ_histories_maintain(struct occ_histories *all, int64_t now_ns)
         if (occ_history_state(h) == OCC_HISTORY_OK && (!first || h->next_upkeep_ns < first->next_upkeep_ns))
             first = h;
     if (first && now_ns >= first->next_upkeep_ns)
-        maintain(first, now_ns);
+        maintain(all, first, now_ns);
     for (struct occ_history *h = all->first; h; h = h->next) {
         collect_names(h);
         wait_ns = h->has_unreferenced_names ? UPKEEP_SOON_NS : wait_ns;
     }
     for (struct occ_history *h = all->first; h; h = h->next)
-        if (h->needs_upkeep && (wait_ns < 0 || h->next_upkeep_ns - now_ns < wait_ns))
+        if ((h->needs_upkeep || h->lost_runs > 0) && (wait_ns < 0 || h->next_upkeep_ns - now_ns < wait_ns))
             wait_ns = h->next_upkeep_ns > now_ns ? h->next_upkeep_ns - now_ns : 0;
     return wait_ns;
 }

@@ -56,6 +56,7 @@ struct occ_history {
     int64_t stats_until_ns;        /* valid until this time */
     int64_t next_upkeep_ns;        /* next step of occ_histories_maintain() */
     bool needs_upkeep;             /* the last step left work */
+    size_t lost_runs;              /* runs of a killed daemon whose programs still ran at the last step */
     bool has_unreferenced_names;   /* a program has ended, so names may be unreferenced */
     uint64_t quota_bytes;          /* quota that enforces database.max_total_size; 0: none */
     uint64_t launches_noted;       /* number of launches at the last occ_history_note_use() */
@@ -65,9 +66,10 @@ struct occ_histories_options {
     /* path of the history; with `split` an absolute path whose directory has the owners' directories */
     const char *path;
     bool split;
-    bool waits;      /* true: if the disk is full, retry to open a history later; false: return the error */
-    size_t max_open; /* maximum number of open histories with `split`; 0: 256 */
-    int64_t idle_ns; /* close a history after this time without work; 0: 60 s */
+    bool waits;        /* true: if the disk is full, retry to open a history later; false: return the error */
+    size_t max_open;   /* maximum number of open histories with `split`; 0: 256 */
+    int64_t idle_ns;   /* close a history after this time without work; 0: 60 s */
+    int64_t upkeep_ns; /* interval of a history's steps of upkeep; 0: 1 min */
     int64_t closed_upkeep_ns; /* interval of upkeep of closed histories with `split`; 0: 10 min */
     int64_t census_ns;        /* interval of the censuses of node_quota.h; 0: 1 min */
     uint64_t max_total_bytes; /* sum of all histories; 0: no limit */
@@ -114,7 +116,8 @@ void occ_histories_remove(const struct occ_histories *histories, const struct oc
 
 /* Does one step of occ_store_maintain() in the history whose step is due longest. Each history has one step a
  * minute; while it has more to do, as many as take a tenth of the time. Returns the time until the next step
- * of a history with more to do; -1: none has. */
+ * of a history with more to do, or with runs of a killed daemon, which end with their programs; -1: none has.
+ */
 int64_t occ_histories_maintain(struct occ_histories *histories, int64_t now_ns);
 
 /* The owner of the history that stores the launches of a process with this identity. */

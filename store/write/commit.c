@@ -125,24 +125,44 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-int occ_store_end_lost_runs(struct occ_store *s, const char *hostname, const char *session,
-                            bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
+static bool writes_run(const struct occ_store *s, int64_t run)
 {
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        if (s->runs[i].id == run)
+            return true;
+    return false;
+}
+
+static int end_lost_run(struct occ_store *s, int64_t run, struct occ_error *err)
+{
+    int rc = occ_store_execute(s, OCC_SQL_END_LOST_RUN, OCC_INTS(run), err);
+    if (rc == 0)
+        rc = occ_store_execute(s, OCC_SQL_ADD_UNKNOWN, OCC_INTS(run), err);
+    return rc == 0 ? occ_store_end_run(s, run, err) : rc;
+}
+
+int occ_store_end_lost_runs(struct occ_store *s, const char *hostname, const char *session,
+                            bool (*is_alive)(int64_t pid, int64_t start_ns), size_t *ret_open,
+                            struct occ_error *err)
+{
+    size_t n_open = 0;
     int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = occ_store_statement(s, OCC_SQL_OPEN_RUNS);
     occ_bind_text(&b, hostname);
     occ_bind_text(&b, session);
-    while (occ_store_next(s, b.stmt, &rc, err))
-        if (!is_alive(sqlite3_column_int64(b.stmt, 1), sqlite3_column_int64(b.stmt, 2))) {
-            int64_t run = sqlite3_column_int64(b.stmt, 0);
-            rc = occ_store_execute(s, OCC_SQL_END_LOST_RUN, OCC_INTS(run), err);
-            if (rc == 0)
-                rc = occ_store_execute(s, OCC_SQL_ADD_UNKNOWN, OCC_INTS(run), err);
-            if (rc == 0)
-                rc = occ_store_end_run(s, run, err);
-        }
+    while (occ_store_next(s, b.stmt, &rc, err)) {
+        int64_t run = sqlite3_column_int64(b.stmt, 0);
+        if (writes_run(s, run))
+            continue;
+        if (is_alive(sqlite3_column_int64(b.stmt, 1), sqlite3_column_int64(b.stmt, 2)))
+            n_open++;
+        else
+            rc = end_lost_run(s, run, err);
+    }
+    if (ret_open)
+        *ret_open = n_open;
     rc = occ_store_conclude(s, rc, err);
     return rc == 0 ? occ_store_commit(s, err) : rc; /* writes the last minutes of the ended runs */
 }

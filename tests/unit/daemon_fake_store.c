@@ -342,8 +342,11 @@ const char *occ_store_reopen_reason(const struct occ_store *store)
 }
 
 int occ_store_end_lost_runs(struct occ_store *store, const char *hostname, const char *session,
-                            bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
+                            bool (*is_alive)(int64_t pid, int64_t start_ns), size_t *ret_open,
+                            struct occ_error *err)
 {
+    if (ret_open)
+        *ret_open = 0;
     (void)store;
     (void)hostname;
     (void)session;

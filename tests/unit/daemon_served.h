@@ -32,7 +32,7 @@ struct place {
     bool split;    /* one history per owner, one socket for all users, and these limits per user */
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
-    int64_t idle_ns, closed_upkeep_ns, census_ns, skew_ns, round_ns;
+    int64_t idle_ns, upkeep_ns, closed_upkeep_ns, census_ns, skew_ns, round_ns;
     uint64_t max_total_bytes;
     int64_t raw_age_ns, hours_age_ns; /* age limits of launches, of hours; 0: none */
     uint64_t max_bytes;               /* quota of each history; 0: none */
@@ -95,6 +95,7 @@ static inline int serve(const struct place *p, int64_t grace_ns)
         .histories = {.path = p->db,
                       .split = p->split,
                       .idle_ns = p->idle_ns,
+                      .upkeep_ns = p->upkeep_ns,
                       .closed_upkeep_ns = p->closed_upkeep_ns,
                       .census_ns = p->census_ns,
                       .max_total_bytes = p->max_total_bytes,

@@ -321,6 +321,29 @@ static void a_killed_daemon_loses_nothing_of_many_programs(void **state)
     assert_int_equal(munmap(both, sizeof *both), 0);
 }
 
+/* A program changes to another daemon when this one is killed. Its run here ends with the program, although
+ * no history is opened then. */
+static void a_run_of_a_killed_daemon_ends_with_its_program(void **state)
+{
+    struct place *p = *state;
+    p->upkeep_ns = AT_ONCE_NS;
+    start(p, NEVER_NS);
+    pid_t program = run(p, hang_up_and_live, 0);
+    while (flush(p) < 10)
+        pause_ms(5);
+    kill_daemon(p);
+    start(p, NEVER_NS);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(flush(p), 10);
+    assert_int_equal(ask_history(p, "SELECT count(*) FROM run WHERE end_ns IS NULL"), 1);
+    assert_int_equal(kill(program, SIGKILL), 0); /* the daemon has inherited the pipe that would let it go */
+    assert_int_equal(waitpid(program, NULL, 0), program);
+    while (ask_history(p, "SELECT count(*) FROM run WHERE end_ns IS NULL") > 0)
+        pause_ms(5);
+    assert_int_equal(ask_history(p, "SELECT count(*) FROM recording_period WHERE level = 'unknown'"), 1);
+    assert_stops(p);
+}
+
 /* Pushes launches [from, from + 10). */
 static void push_ten(struct occ_ring_producer *ring, uint64_t from)
 {
@@ -444,6 +467,7 @@ int main(int argc, char **argv)
         T(flushes_have_a_rate),
         T(many_short_programs_leave_nothing),
         T(a_killed_daemon_loses_nothing_of_many_programs),
+        T(a_run_of_a_killed_daemon_ends_with_its_program),
         T(a_deleted_history_is_opened_anew),
         T(a_deleted_file_leaves_a_log_that_is_not_read),
         T(a_replaced_history_is_written_on),
