@@ -19,6 +19,7 @@ struct occ_attribution *occ_attribution_new(const struct occ_attribution_options
         a->options = *options;
         a->assumed = options->assumptions ? *options->assumptions : occ_attribution_usual;
         a->estimate.scale = a->assumed.spread_max * a->assumed.spread_max;
+        a->estimate.parts_sd = PARTS_SD;
         a->shortest_ns = INFINITY;
         a->stats.residual_ratio = NAN;
     }
@@ -31,7 +32,9 @@ void occ_attribution_free(struct occ_attribution *a)
         return;
     occ_design_undo(a, 0);
     occ_map_free(&a->index);
+    occ_map_free(&a->nodes.index);
     free(a->regressors);
+    free(a->nodes.at);
     free(a->launches);
     free(a->samples);
     free(a);
@@ -61,14 +64,12 @@ static void set_prior(struct occ_regressor *r, const struct occ_attribution_key 
 /* The index of the existing or new regressor; OCC_NONE: there is no room. */
 static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attribution_key *key)
 {
-    uint64_t id = key->shape * UINT64_C(0x9e3779b97f4a7c15) ^ key->graph_node * UINT64_C(0xc2b2ae3d27d4eb4f);
-    uint32_t at = occ_map_get(&a->index, id);
-    if (at != OCC_MAP_NONE && a->regressors[at].shape == key->shape)
+    uint32_t at = occ_map_get(&a->index, key->shape);
+    if (at != OCC_MAP_NONE)
         return at;
-    if (at != OCC_MAP_NONE || /* programs choose the ids, so two configurations can collide */
-        !occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
+    if (!occ_grow((void **)&a->regressors, &a->regressors_allocated, a->n_regressors, REGRESSORS_MAX,
                   sizeof *a->regressors) ||
-        occ_map_put(&a->index, id, (uint32_t)a->n_regressors) == OCC_MAP_NONE) {
+        occ_map_put(&a->index, key->shape, (uint32_t)a->n_regressors) == OCC_MAP_NONE) {
         a->stats.keys_refused++;
         return OCC_NONE;
     }
@@ -85,6 +86,10 @@ static void note_launch(struct occ_attribution *a, const struct occ_queued_launc
     int64_t both_ns = (l->end_ns < a->busy_until_ns ? l->end_ns : a->busy_until_ns) - l->start_ns;
     r->launches++;
     r->launch_ns += (double)(l->end_ns - l->start_ns);
+    if (l->node != OCC_NONE) {
+        a->nodes.at[l->node].launch_ns += (double)(l->end_ns - l->start_ns);
+        a->nodes.at[l->node].last_ns = l->start_ns;
+    }
     if (both_ns > 0) {
         r->overlapped_ns += (double)both_ns;
         a->regressors[a->busy].overlapped_ns += (double)both_ns;
@@ -103,12 +108,14 @@ static bool is_possible(int64_t start_ns, int64_t end_ns, int64_t first_ns, int6
 
 bool occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    struct occ_queued_launch own = {launch->start_ns, launch->end_ns, launch->tag, OCC_NONE, false, false};
+    struct occ_queued_launch own = {launch->start_ns, launch->end_ns, launch->tag, OCC_NONE,
+                                    OCC_NONE,         false,          false};
     if (!is_possible(own.start_ns, own.end_ns, 0, LAUNCH_NS_MAX) ||
         !occ_grow((void **)&a->launches, &a->launches_allocated, a->n_launches, WAITING_MAX,
                   sizeof *a->launches) ||
         (own.regressor = find_regressor(a, &launch->key)) == OCC_NONE)
         return false;
+    own.node = occ_nodes_find(a, &launch->key, own.regressor);
     own.is_late = own.start_ns < a->advanced_ns;
     if (!own.is_late)
         note_launch(a, &own);
@@ -227,6 +234,8 @@ static void begin_anew(struct occ_attribution *a)
     a->busy_until_ns = 0;
     for (struct occ_regressor *r = a->regressors; r < a->regressors + a->n_regressors; r++)
         r->launches = r->launch_ns = r->overlapped_ns = 0;
+    for (size_t i = 0; i < a->nodes.n; i++)
+        a->nodes.at[i].launch_ns = 0;
     for (size_t i = 0; i < a->n_launches; i++)
         if (!a->launches[i].is_late)
             note_launch(a, &a->launches[i]);

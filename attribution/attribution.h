@@ -50,7 +50,7 @@ struct occ_attribution_sample {
 /* The model's values for a launch before any measurement; NaN or 0: unknown. */
 struct occ_attribution_key {
     uint64_t shape;      /* an id of the launch configuration */
-    uint64_t graph_node; /* 0: not from a graph */
+    uint64_t graph_node; /* nodes of one configuration may differ; 0: not from a graph */
     double bound;        /* maximum elapsed occupancy */
     double expected;     /* elapsed occupancy of a balanced grid */
     double active;       /* share of SMs that have blocks */

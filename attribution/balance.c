@@ -51,7 +51,8 @@ static void add_sums(struct occ_block_sums *sums, const struct occ_row *row)
 
 void occ_balance_add(struct occ_balance *b, const struct occ_row *row)
 {
-    const struct occ_operations *operations = (const struct occ_operations *)(row->entries + row->n);
+    const struct occ_operations *operations =
+        (const struct occ_operations *)(occ_row_nodes(row) + row->n_nodes);
     uint32_t columns[OCC_KINDS_MAX];
     if (row->idle > OVERLAPPED || !isfinite(row->launched))
         return;

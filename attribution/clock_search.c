@@ -12,12 +12,12 @@
 #define CONVERGED  1e-9 /* part of the first squared gradient: a later step would be rounding */
 #define COMMON_SD  0.5  /* prior standard deviation of a factor that all means of a program share */
 
-/* Columns: regressor x OCC_COLUMNS + function as in occ_entry, then the idle occupancy and the common factor
- * of the means' priors. */
+/* Columns: regressor x OCC_COLUMNS + function as in occ_entry, then the differences of nodes, the idle
+ * occupancy and the common factor of the means' priors. */
 struct search {
     struct occ_attribution *a;
     size_t samples;
-    uint32_t n;
+    uint32_t n, nodes;                                         /* nodes: column of the first node */
     double *prior, *diagonal, *gradient, *direction, *product; /* by column; prior: 1 / variance */
     double *weight, *value, *common; /* by row; value: residual, then X x direction */
 };
@@ -49,7 +49,11 @@ static double precision(double sd)
 
 static void set_priors(struct search *s)
 {
-    for (uint32_t c = 0; c < s->n - 2; c++) {
+    for (uint32_t c = s->nodes; c < s->n - 2; c++) {
+        uint32_t regressor = s->a->nodes.at[c - s->nodes].regressor;
+        s->prior[c] = precision(PARTS_SD * (regressor != OCC_NONE ? s->a->regressors[regressor].bound : 1));
+    }
+    for (uint32_t c = 0; c < s->nodes; c++) {
         double bound = s->a->regressors[c / OCC_COLUMNS].bound, function = c % OCC_COLUMNS;
         s->prior[c] = precision(bound * (function > 0 ? PROFILE_SD / sqrt(function) : PRIOR_SD));
     }
@@ -81,6 +85,10 @@ static double read_rows(struct search *s)
             common += column % OCC_COLUMNS ? 0 : share * a->regressors[column / OCC_COLUMNS].prior[0];
             s->diagonal[column] += share * share * weight;
         }
+        for (uint32_t k = 0; k < row->n_nodes; k++) {
+            double share = (double)occ_row_nodes(row)[k].share;
+            s->diagonal[s->nodes + occ_row_nodes(row)[k].column] += share * share * weight;
+        }
         s->diagonal[s->n - 2] += row->idle * row->idle * weight;
         s->diagonal[s->n - 1] += common * common * weight;
         s->weight[i] = weight;
@@ -103,6 +111,8 @@ static void multiply(struct search *s)
         double sum = row->idle * d[s->n - 2] + s->common[i] * d[s->n - 1];
         for (uint32_t k = 0; k < row->n; k++)
             sum += (double)row->entries[k].share * d[row->entries[k].column];
+        for (uint32_t k = 0; k < row->n_nodes; k++)
+            sum += (double)occ_row_nodes(row)[k].share * d[s->nodes + occ_row_nodes(row)[k].column];
         s->value[i++] = sum;
     }
 }
@@ -118,6 +128,8 @@ static void multiply_back(const struct search *s, double *ret)
         double weighted = s->value[i] * s->weight[i];
         for (uint32_t k = 0; k < row->n; k++)
             ret[row->entries[k].column] += (double)row->entries[k].share * weighted;
+        for (uint32_t k = 0; k < row->n_nodes; k++)
+            ret[s->nodes + occ_row_nodes(row)[k].column] += (double)occ_row_nodes(row)[k].share * weighted;
         ret[s->n - 2] += row->idle * weighted;
         ret[s->n - 1] += s->common[i++] * weighted;
     }
@@ -192,7 +204,9 @@ static void look_around(struct search *s, struct candidate *best, double *misfit
 
 void occ_clock_search(struct occ_attribution *a, size_t samples)
 {
-    struct search s = {.a = a, .samples = samples, .n = (uint32_t)a->n_regressors * OCC_COLUMNS + 2};
+    uint32_t nodes = (uint32_t)a->n_regressors * OCC_COLUMNS,
+             n_nodes = a->nodes.n_shared > 0 ? (uint32_t)a->nodes.n : 0; /* rows have no others */
+    struct search s = {.a = a, .samples = samples, .n = nodes + n_nodes + 2, .nodes = nodes};
     struct candidate best = {0, 0};
     if (a->rows.busy > 0 || (double)a->n_regressors > MEANS_MAX || !allocate(&s))
         return;

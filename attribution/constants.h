@@ -13,6 +13,10 @@
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
+#define OCC_NODES_MAX    8192                  /* nodes of graphs; further nodes share the last one's difference */
+#define OCC_NODES_DUE    450                   /* nodes that rows get memory for */
+#define OCC_PARTS_MAX    400                   /* columns of parts of graphs */
+#define SCORES_MAX       4194304               /* nodes x values: 16 MiB */
 #define OCC_RUNNING_MAX  4096                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* entries in one row */
 #define OCC_KINDS_MAX    16                    /* kinds of fills and copies with estimated blocks */
@@ -27,6 +31,9 @@
 #define PRIOR_PART       0.9     /* expected mean / bound: most kernels come near the bound */
 #define PRIOR_SD         0.35    /* prior standard deviation of a mean, in bounds */
 #define PROFILE_SD       0.25    /* prior standard deviation of other functions; largest for the first ones */
+#define PARTS_SD         0.1     /* expected standard deviation between nodes of a configuration, in bounds, ... */
+#define PARTS_SD_WEIGHT  2.0     /* ... which counts as so many nodes */
+#define PARTS_SD_MIN     0.005
 #define PROFILE_FROM     0.05    /* minimum share of a sample for which a function gets a column */
 #define BOUND_SLACK      1.02
 #define BOUND_MIN        1e-5    /* a single warp on the whole GPU */
@@ -42,6 +49,7 @@
 #define SEARCH_STEP      16.0            /* ... step of the coarse search for both */
 #define BEGIN_ROUNDS     6               /* joins and estimates of the first block; half as many if samples get finer */
 #define CLOCK_SD_US      16.0            /* step of the offset, or of the drift in WINDOW_NS, per estimate */
+#define CLOCK_POOLED_US  4.0             /* largest step of both if nodes of graphs share columns */
 #define CLOCK_DRIFT_US   500.0           /* drift in the first WINDOW_NS: crystals drift by 20 to 50 ppm */
 /* ---- time and cost ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* age at which rows are dropped */
@@ -52,6 +60,7 @@
 #define FRESH            4                     /* one in FRESH rows must be new before the next estimate, ... */
 #define COST_MAX         0.05                  /* ... which may use this share of one core */
 #define CUBE_NS          0.3                   /* estimated cost of an estimate: CUBE_NS x columns^3 */
+#define SCORE_NS         0.5     /* estimated cost of an entry's score for one value */
 #define DEAR_NS          INT64_C(500000000)    /* an estimate that costs more than this delay is repeated less */
 /* ---- errors ---- */
 #define OCC_CLUSTERS     32      /* groups of rows with errors assumed to be independent */

@@ -6,7 +6,8 @@
 
 static size_t size_of(const struct occ_row *row)
 {
-    return sizeof *row + row->n * sizeof *row->entries + row->n_operations * sizeof(struct occ_operations);
+    return sizeof *row + (row->n + row->n_nodes) * sizeof *row->entries +
+           row->n_operations * sizeof(struct occ_operations);
 }
 
 static struct occ_row *take_out(struct occ_rows *rows, struct occ_row *row)
@@ -113,6 +114,21 @@ static void add_entry(struct occ_attribution *a, struct occ_row *row, uint32_t r
     row->entries[*entry].share += (float)share;
 }
 
+/* Adds to the row's entry for a node, unless it is the configuration's only node. */
+static void add_node(struct occ_attribution *a, struct occ_row *row, uint32_t node, double share)
+{
+    struct occ_node *own = node != OCC_NONE ? &a->nodes.at[node] : NULL;
+    if (!own || share == 0 || a->regressors[own->regressor].n_nodes < 2)
+        return;
+    if (own->entry >= row->n_nodes || a->nodes.entries[own->entry].column != node) {
+        if (row->n_nodes == OCC_ENTRIES_MAX)
+            return;
+        own->entry = row->n_nodes++;
+        a->nodes.entries[own->entry] = (struct occ_entry){.column = node};
+    }
+    a->nodes.entries[own->entry].share += (float)share;
+}
+
 /* Adds the effect of a sample's edge that cuts a launch at u: the integral of each wavelet up to u, and the
  * derivative with respect to the edge's position. `scale`: the launch's duration in samples, negative for the
  * sample's start. */
@@ -156,6 +172,7 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
     double duration = end - start, length = (double)(row->end_ns - row->start_ns);
     double share = fmax(fmin(end, length) - fmax(start, 0), 0) / length, counted = share * r->value[0];
     add_entry(a, row, l->regressor, 0, share);
+    add_node(a, row, l->node, share);
     add_entry(a, row, l->regressor, OCC_ELASTICITY, share * occ_shorter(r, duration));
     if (start < 0) {
         add_edge(a, row, l->regressor, -start / duration, -duration / length);
@@ -174,12 +191,15 @@ static void add_launch(struct occ_attribution *a, struct occ_row *row, const str
 static void keep(struct occ_attribution *a, const struct occ_row *row)
 {
     struct occ_rows *rows = isnan(row->ratio[OCC_RATIO_UTILIZATION]) ? &a->rows : &a->utilization_rows;
-    size_t bytes = ROWS_BYTES + a->n_regressors * ROWS_BYTES_EACH;
+    size_t nodes = a->nodes.n_shared < OCC_NODES_DUE ? a->nodes.n_shared : OCC_NODES_DUE;
+    size_t bytes = ROWS_BYTES + (a->n_regressors + nodes) * ROWS_BYTES_EACH;
     struct occ_row *own = malloc(size_of(row));
     if (own) {
         *own = *row;
         own->entries = memcpy(own + 1, row->entries, row->n * sizeof *row->entries);
-        memcpy(own->entries + row->n, a->operations, row->n_operations * sizeof *a->operations);
+        memcpy(own->entries + row->n, a->nodes.entries, row->n_nodes * sizeof *a->nodes.entries);
+        memcpy(own->entries + row->n + row->n_nodes, a->operations,
+               row->n_operations * sizeof *a->operations);
         own->before = rows->last;
         *(rows->last ? &rows->last->next : &rows->first) = own;
         rows->last = own;

@@ -7,14 +7,6 @@
 #include "equations.h"
 #include "state.h"
 
-/* An observation: a row, with its entries in the columns of the solution. */
-struct observation {
-    uint32_t n, column_index[OCC_ENTRIES_MAX + OCC_SPECIAL];
-    double share[OCC_ENTRIES_MAX + OCC_SPECIAL], variance;
-    double aged;        /* factor of the variance, from the row's age */
-    double clock_shift; /* warps of this row that the current clock offset explains */
-};
-
 /* Marks the columns that have a sufficient share of a row, and finds the ratios that all rows count. */
 static void find_columns(struct occ_attribution *a, struct occ_solution *s)
 {
@@ -51,7 +43,11 @@ static bool number_columns(struct occ_attribution *a, struct occ_solution *s)
                 return false;
             *column_index = s->n < max ? s->n++ : OCC_NONE;
         }
-        s->means_end = function == 0 ? s->n : s->means_end;
+        if (function == 0) {
+            s->means_end = s->parts_end = s->n;
+            if (s->first_response == OCC_RATIO_WARPS)
+                occ_parts_number(a, s);
+        }
     }
     return s->means_end > OCC_SPECIAL;
 }
@@ -73,50 +69,12 @@ static bool allocate_equations(struct occ_solution *s)
     return true;
 }
 
-/* Fills in *p. False: the row is not usable. */
-static bool observe(const struct occ_attribution *a, const struct occ_solution *s, const struct occ_row *row,
-                    struct observation *p)
-{
-    double gradient = row->gradient, drift_ns = (double)(row->start_ns - a->estimate.clock_ns);
-    double shares[OCC_SPECIAL] = {row->idle, gradient, gradient * drift_ns / (double)WINDOW_NS};
-    double age = (double)(a->joined_ns - row->start_ns) / DRIFT_TIME_NS;
-    double noise = NOISE / a->assumed.spread_max * (double)row->ratio[s->first_response];
-    if (!isfinite(noise))
-        return false;
-    /* rows with utilization are rare and have to count for longer */
-    p->aged = s->first_response < OCC_RATIO_UTILIZATION ? 1 + age * age : 1;
-    p->variance = row->variance + noise * noise;
-    p->clock_shift = gradient * (occ_clock_offset(a, row->start_ns) - row->offset_ns) / 1e3;
-    p->n = 0;
-    for (uint32_t k = 0; k < row->n; k++) {
-        const struct occ_entry *e = &row->entries[k];
-        p->column_index[p->n] = *occ_column_index(a, e->column);
-        if (p->column_index[p->n] != OCC_NONE) {
-            p->share[p->n++] = (double)e->share;
-            continue;
-        }
-        double share = (double)e->share, in_bounds = share * a->regressors[e->column / OCC_COLUMNS].bound;
-        double *shared = shares + OCC_SPECIAL_SHARED + 2 * (e->column % OCC_COLUMNS - 1);
-        shared[0] += in_bounds;
-        shared[1] += share;
-        /* no column was free: the function (never a mean) counts as variance */
-        p->variance += in_bounds * in_bounds;
-    }
-    for (uint32_t i = 0; i < OCC_SPECIAL; i++) {
-        p->column_index[p->n] = i;
-        p->share[p->n] = shares[i];
-        p->n += shares[i] != 0;
-    }
-    p->variance *= a->estimate.scale * p->aged;
-    return true;
-}
-
-static double response_of(const struct occ_row *row, const struct observation *p, int response)
+static double response_of(const struct occ_row *row, const struct occ_observation *p, int response)
 {
     return (double)row->ratio[response] - (response == OCC_RATIO_WARPS ? p->clock_shift : 0);
 }
 
-static void add_row(struct occ_solution *s, const struct occ_row *row, const struct observation *p)
+static void add_row(struct occ_solution *s, const struct occ_row *row, const struct occ_observation *p)
 {
     for (uint32_t i = 0; i < p->n; i++) {
         double share = p->share[i] / p->variance;
@@ -138,10 +96,12 @@ static void add_prior(struct occ_solution *s, uint32_t column, double sd)
  * effect of the clocks yet. */
 static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 {
-    double clock = a->estimate.known ? CLOCK_SD_US : 1e-6;
+    /* differences of nodes in one part would be taken for an offset */
+    double most = s->is_pooled ? CLOCK_POOLED_US : INFINITY;
+    double clock = a->estimate.known ? fmin(CLOCK_SD_US, most) : 1e-6;
     add_prior(s, OCC_SPECIAL_IDLE, IDLE_SD);
     add_prior(s, OCC_SPECIAL_OFFSET, clock);
-    add_prior(s, OCC_SPECIAL_DRIFT, a->estimate.known ? a->estimate.drift_sd_us : clock);
+    add_prior(s, OCC_SPECIAL_DRIFT, a->estimate.known ? fmin(a->estimate.drift_sd_us, most) : clock);
     for (uint32_t i = OCC_SPECIAL_SHARED; i < OCC_SPECIAL; i++)
         add_prior(s, i, PROFILE_SD / sqrt((i - OCC_SPECIAL_SHARED) / 2 + 1));
     for (uint32_t c = 0; c < a->n_regressors * OCC_COLUMNS; c++) {
@@ -159,11 +119,13 @@ static void add_priors(const struct occ_attribution *a, struct occ_solution *s)
 
 static void make_normal_equations(const struct occ_attribution *a, struct occ_solution *s)
 {
-    struct observation p;
+    struct occ_observation p;
     for (const struct occ_row *row = s->from->first; row; row = row->next)
-        if (observe(a, s, row, &p))
+        if (occ_observation_make(a, s, row, &p))
             add_row(s, row, &p);
     add_priors(a, s);
+    for (uint32_t i = s->means_end; i < s->parts_end; i++)
+        add_prior(s, i, occ_parts_sd(a, &s->columns[i]));
     for (uint32_t i = 0; i < s->n; i++)
         s->columns[i].precision = *occ_equations_at(s->inverse, i, i);
     occ_equations_invert(s->inverse, s->prior, s->n, s->scratch);
@@ -187,7 +149,7 @@ static bool is_alone(const struct occ_row *row)
 }
 
 /* Adds the row's shares to the means, and to the sums over rows with is_alone(). */
-static void note_shares(struct occ_solution *s, const struct occ_row *row, const struct observation *p,
+static void note_shares(struct occ_solution *s, const struct occ_row *row, const struct occ_observation *p,
                         double residual)
 {
     bool alone = is_alone(row);
@@ -204,7 +166,7 @@ static void note_shares(struct occ_solution *s, const struct occ_row *row, const
 }
 
 /* Adds a row's residual, corrected for the row's own leverage, to the scale and to its cluster. */
-static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct observation *p,
+static void note_residual(struct occ_solution *s, const struct occ_row *row, const struct occ_observation *p,
                           int r, double *score)
 {
     double residual = response_of(row, p, r), leverage = 0;
@@ -230,13 +192,13 @@ static void note_residual(struct occ_solution *s, const struct occ_row *row, con
 /* Computes how each cluster of residuals of a ratio changes the solution. */
 static void find_cluster_scores(const struct occ_attribution *a, struct occ_solution *s, int r)
 {
-    struct observation p;
+    struct occ_observation p;
     size_t n = OCC_CLUSTERS * (size_t)s->n;
     memset(s->scratch, 0, n * sizeof *s->scratch);
     s->squares = s->busy_rows = s->counted = 0;
     s->balance = (struct occ_balance){0};
     for (const struct occ_row *row = s->from->first; row; row = row->next)
-        if (observe(a, s, row, &p))
+        if (occ_observation_make(a, s, row, &p))
             note_residual(s, row, &p, r, s->scratch + row->phase % OCC_CLUSTERS);
     occ_equations_multiply(s->inverse, s->n, OCC_CLUSTERS, s->scratch,
                            r == OCC_RATIO_ACTIVE ? s->score + n : s->score);
@@ -254,6 +216,8 @@ static void take_values(struct occ_attribution *a, const struct occ_solution *s,
         if (r >= OCC_RATIO_UTILIZATION && column_index[0] != OCC_NONE)
             regressor->utilization_se[r - OCC_RATIO_UTILIZATION] = sqrt(s->columns[column_index[0]].variance);
     }
+    for (uint32_t i = s->means_end; i < s->parts_end; i++)
+        a->regressors[s->columns[i].regressor].value[r] += s->columns[i].weight * s->x[i];
 }
 
 /* Sets the clock, the scale and the reported values from the solution for warps. */
@@ -267,6 +231,7 @@ static void report(struct occ_attribution *a, struct occ_solution *s)
     if (s->busy_rows > 0)
         a->estimate.scale = fmax(a->estimate.scale * s->squares / s->busy_rows, SCALE_MIN);
     occ_inference_report(a, s);
+    occ_parts_learn(a, s);
     a->estimate.known = true;
 }
 
@@ -285,8 +250,10 @@ static void solve_all(struct occ_attribution *a, struct occ_solution *s)
             s->x[i] = s->rhs[i * OCC_RATIO_COUNT + (size_t)r];
         if (r <= OCC_RATIO_ACTIVE || r >= OCC_RATIO_UTILIZATION)
             find_cluster_scores(a, s, r);
+        if (r == OCC_RATIO_WARPS)
+            occ_parts_score(a, s);
         if (r == OCC_RATIO_WARPS || r >= OCC_RATIO_UTILIZATION)
-            occ_inference_variances(s);
+            occ_inference_variances(a, s);
         if (r == OCC_RATIO_WARPS && a->options.inspect)
             a->options.inspect(a->options.context, a, s);
         take_values(a, s, r);
@@ -304,6 +271,7 @@ static void solve(struct occ_attribution *a, enum occ_ratio first, bool *known)
         s.is_unknown[r] = !known[r];
     find_columns(a, &s);
     if (number_columns(a, &s) && allocate_equations(&s)) {
+        occ_parts_weigh(a, &s);
         solve_all(a, &s);
         for (int r = 0; r < OCC_RATIO_COUNT; r++)
             known[r] |= s.is_unknown[r];
@@ -311,6 +279,7 @@ static void solve(struct occ_attribution *a, enum occ_ratio first, bool *known)
     free(s.columns);
     free(s.inverse);
     free(s.alone);
+    free(s.node_score);
 }
 
 /* Discards the values of the last estimate, and lets sums over launches decay by age. True: utilization is
@@ -335,6 +304,8 @@ static bool forget(struct occ_attribution *a)
         r->launch_ns *= a->estimate.decay;
         r->overlapped_ns *= a->estimate.decay;
     }
+    for (size_t i = 0; i < a->nodes.n; i++)
+        a->nodes.at[i].launch_ns *= a->estimate.decay;
     return is_kept;
 }
 

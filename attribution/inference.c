@@ -6,10 +6,12 @@
 #include "equations.h"
 #include "state.h"
 
-/* Columns with one common mean, weighted by the time of their launches; weights add up to 1. */
+/* Means with one common mean, weighted by the time of their launches; their weights add up to 1. The parts of
+ * their graphs follow: a configuration's value is its mean plus the weighted differences of its parts. */
 struct selection {
-    uint32_t n, columns[(size_t)MEANS_MAX];
-    double weights[(size_t)MEANS_MAX];
+    uint32_t n, all; /* number of means; the same and parts */
+    uint32_t columns[(size_t)MEANS_MAX + OCC_PARTS_MAX];
+    double weights[(size_t)MEANS_MAX + OCC_PARTS_MAX];
 };
 
 static double clamp(double value)
@@ -30,7 +32,7 @@ static double cluster_variance(const struct occ_solution *s, const struct select
     double squares = 0, fourths = 1e-300;
     for (size_t c = 0; c < OCC_CLUSTERS; c++) {
         double sum = 0;
-        for (uint32_t k = 0; k < of->n; k++) {
+        for (uint32_t k = 0; k < of->all; k++) {
             size_t at = (size_t)of->columns[k] * OCC_CLUSTERS + c, active = at + OCC_CLUSTERS * (size_t)s->n;
             sum += of->weights[k] * (s->score[at] - part * s->score[active]);
         }
@@ -42,14 +44,34 @@ static double cluster_variance(const struct occ_solution *s, const struct select
     return squares * wider * wider;
 }
 
-static double variance_of(const struct occ_solution *s, const struct selection *of)
+/* By the equations. */
+static double modelled_variance(const struct occ_solution *s, const struct selection *of)
 {
     double variance = 0;
-    for (uint32_t i = 0; i < of->n; i++)
-        for (uint32_t k = 0; k < of->n; k++)
+    for (uint32_t i = 0; i < of->all; i++)
+        for (uint32_t k = 0; k < of->all; k++)
             variance += of->weights[i] * of->weights[k] *
                         *occ_equations_at(s->inverse, of->columns[i], of->columns[k]);
-    return fmax(variance, CLUSTERED * cluster_variance(s, of, 0));
+    return variance;
+}
+
+static double variance_of(const struct occ_attribution *a, struct occ_solution *s, const struct selection *of)
+{
+    return fmax(modelled_variance(s, of) + occ_parts_variance(a, s, of->columns, of->weights, of->n),
+                CLUSTERED * cluster_variance(s, of, 0));
+}
+
+/* Selects the parts of the selected means. */
+static void select_parts(const struct occ_solution *s, struct selection *of)
+{
+    of->all = of->n;
+    for (uint32_t i = s->means_end; i < s->parts_end; i++)
+        for (uint32_t k = 0; k < of->n; k++) {
+            if (s->columns[of->columns[k]].regressor != s->columns[i].regressor)
+                continue;
+            of->columns[of->all] = i;
+            of->weights[of->all++] = of->weights[k] * s->columns[i].weight;
+        }
 }
 
 /* The square of the difference between the mean weighted by time and the estimate. The estimate weights rows
@@ -67,14 +89,16 @@ static double unbalanced(const struct occ_alone *alone, double variance)
     return weight * weight * fmax(change * change - chance, 0);
 }
 
-void occ_inference_variances(struct occ_solution *s)
+void occ_inference_variances(const struct occ_attribution *a, struct occ_solution *s)
 {
     struct selection one = {.n = 1, .weights = {1}};
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
-        double variance = *occ_equations_at(s->inverse, i, i);
         one.columns[0] = i;
+        select_parts(s, &one);
+        double variance = modelled_variance(s, &one);
         s->columns[i].clustered = cluster_variance(s, &one, 0);
         s->columns[i].unbalanced = unbalanced(&s->alone[i], variance);
+        variance += occ_parts_variance(a, s, one.columns, one.weights, 1);
         s->columns[i].variance = fmax(variance, CLUSTERED * s->columns[i].clustered);
     }
 }
@@ -102,7 +126,7 @@ static void find_untraced_work_sd(struct occ_attribution *a, struct occ_solution
     double spread = fmax(sqrt(a->estimate.scale) - assumed->spread_max, 0);
     double varied = varied_by_others(assumed, spread, occ_balance_solve(&s->balance));
     for (uint32_t i = OCC_SPECIAL; i < s->means_end; i++) {
-        double excess = s->x[i] - regressor_at(a, s, i)->bound;
+        double excess = regressor_at(a, s, i)->value[OCC_RATIO_WARPS] - regressor_at(a, s, i)->bound;
         above = excess > assumed->above * sqrt(s->columns[i].variance) ? fmax(above, assumed->above * excess)
                                                                        : above;
     }
@@ -148,9 +172,10 @@ void occ_inference_fill_utilization(const struct occ_attribution *a, const struc
 }
 
 /* Reports the selection's mean as the value of all its regressors, if the standard error is small enough. */
-static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
+static void report(struct occ_attribution *a, struct occ_solution *s, struct selection *of)
 {
-    double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(s, of);
+    select_parts(s, of);
+    double ratio[OCC_RATIO_DIRECT] = {0}, variance = variance_of(a, s, of);
     double overlapped = 0, moved = 0, by_clock = 0, by_time = 0;
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
@@ -160,8 +185,9 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
         overlapped += weight * r->overlapped_ns / r->launch_ns;
         moved += weight * (r->value[OCC_RATIO_WARPS] - r->before);
         by_time += weight * sqrt(s->columns[of->columns[k]].unbalanced);
-        by_clock += weight * *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     }
+    for (uint32_t k = 0; k < of->all; k++)
+        by_clock += of->weights[k] * *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, of->columns[k]);
     by_clock *= CLOCK_ERROR_US / *occ_equations_at(s->inverse, OCC_SPECIAL_OFFSET, OCC_SPECIAL_OFFSET);
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .imbalance = NAN};
     variance = fmax(variance + by_clock * by_clock + by_time * by_time, moved * moved) *

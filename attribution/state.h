@@ -33,10 +33,12 @@ enum occ_special {
     OCC_SPECIAL = OCC_SPECIAL_SHARED + 2 * (OCC_COLUMNS - 1)
 };
 
-/* A launch configuration (of one graph node). */
+/* A launch configuration. */
 struct occ_regressor {
     uint64_t shape;
-    double bound;                                          /* maximum elapsed occupancy */
+    uint32_t n_nodes, last_node; /* last_node: the last of its n_nodes nodes */
+    uint32_t segment, part;      /* segment and column of its last part in the current equations */
+    double bound;                /* maximum elapsed occupancy */
     double prior[OCC_RATIO_COUNT], value[OCC_RATIO_COUNT]; /* value: the last estimate */
     double grid;                                           /* blocks of a launch; NaN: unknown */
     bool is_memory;                                        /* fills or copies */
@@ -50,17 +52,37 @@ struct occ_regressor {
     struct occ_measured measured;       /* by the last estimate */
 };
 
-struct occ_queued_launch {
-    int64_t start_ns, end_ns; /* start < end */
-    uint64_t tag;
-    uint32_t regressor;
-    bool is_late; /* came after advance() had passed its start; not in any row */
-    bool covered; /* a sample includes a part of the launch */
+/* A node of a graph; node 0 of a configuration stands for its launches without a graph. */
+struct occ_node {
+    uint64_t id;
+    uint32_t regressor; /* OCC_NONE: free */
+    uint32_t column;    /* in the current equations: its part's; OCC_NONE: none */
+    uint32_t entry;     /* index of its entry in the row being made; valid only if that entry has this node */
+    int64_t last_ns;    /* start of its last launch */
+    double launch_ns;
 };
 
 struct occ_entry {
     uint32_t column; /* regressor x OCC_COLUMNS + function */
     float share;
+};
+
+struct occ_nodes {
+    struct occ_node *at;
+    size_t n, allocated;
+    struct occ_map index; /* by shape and graph node */
+    size_t n_shared;      /* nodes of configurations with several nodes */
+    size_t next_free;     /* when all room is allocated, free nodes have this index or a larger one */
+    int64_t freed_ns;     /* time at which unused nodes were looked for */
+    struct occ_entry entries[OCC_ENTRIES_MAX]; /* of the row being made */
+};
+
+struct occ_queued_launch {
+    int64_t start_ns, end_ns; /* start < end */
+    uint64_t tag;
+    uint32_t regressor, node;
+    bool is_late; /* came after advance() had passed its start; not in any row */
+    bool covered; /* a sample includes a part of the launch */
 };
 
 /* Fills or copies of one kind that began in a row. */
@@ -82,10 +104,17 @@ struct occ_row {
     float ratio[OCC_RATIO_COUNT];
     uint16_t phase; /* equal for rows that begin at the same phase of the same regressor */
     uint16_t n_operations : 15, has_more_operations : 1; /* has_more_operations: of kinds that did not fit */
-    uint32_t n;
-    /* n entries; in a kept row, n_operations elements of struct occ_operations lie behind them */
+    uint16_t n, n_nodes;
+    /* n entries; in a kept row, n_nodes entries of nodes and n_operations elements of struct occ_operations
+     * lie behind them (occ_row_nodes()) */
     struct occ_entry *entries;
 };
+
+/* A kept row's entries of nodes: `column` is the node. Only of configurations with several nodes. */
+static inline const struct occ_entry *occ_row_nodes(const struct occ_row *row)
+{
+    return row->entries + row->n;
+}
 
 /* The unexplained counts of dropped rows that start in the same interval of OCC_PAST_NS. */
 struct occ_past {
@@ -115,6 +144,7 @@ struct occ_estimate {
     double offset_ns, drift;
     double idle[OCC_RATIO_COUNT]; /* while no launch is known to run */
     double scale;                 /* factor of the rows' variances */
+    double parts_sd;              /* standard deviation between the nodes of a configuration, in bounds */
     double untraced, untraced_sd; /* occupancy of untraced work */
 };
 
@@ -124,8 +154,9 @@ struct occ_attribution {
     struct occ_attribution_stats stats;
     struct occ_estimate estimate;
     struct occ_regressor *regressors;
-    struct occ_map index; /* index in `regressors` by shape and graph node */
-    uint32_t busy;        /* regressor of the launch that ends last, at busy_until_ns */
+    struct occ_map index; /* index in `regressors` by shape */
+    struct occ_nodes nodes;
+    uint32_t busy; /* regressor of the launch that ends last, at busy_until_ns */
     int64_t busy_until_ns;
     struct occ_rows rows, utilization_rows; /* rows with utilization are few, and kept for longer */
     struct occ_past past[OCC_PAST_COUNT];   /* at index number % OCC_PAST_COUNT */
@@ -171,6 +202,10 @@ static inline double occ_shorter(const struct occ_regressor *regressor, double d
     return regressor->launch_ns / regressor->launches / duration_ns - 1;
 }
 
+/* The index of the launch's node, which is new if needed; without room for it, of the last node of its
+ * configuration. OCC_NONE: there is none. */
+uint32_t occ_nodes_find(struct occ_attribution *attribution, const struct occ_attribution_key *key,
+                        uint32_t regressor);
 /* Makes a row from the sample and the launches that ran in it. The row is dropped if it has too many
  * entries. */
 void occ_design_add(struct occ_attribution *a, const struct occ_attribution_sample *sample);
@@ -187,9 +222,14 @@ void occ_design_undo(struct occ_attribution *a, int64_t from_ns);
 
 struct occ_column {
     uint32_t regressor;
-    double precision; /* 1 / variance, if all other columns were known */
-    double variance;  /* variance of a mean: see occ_inference_variances() */
-    double clustered; /* by the scatter of row clusters */
+    /* of a part of graphs: its number of nodes, its share of the configuration's time, its place in the
+     * observation being made */
+    double nodes, weight;
+    uint32_t at, mean; /* mean: column of its configuration's mean */
+    double pooled;     /* sum of the scores of its nodes */
+    double precision;  /* 1 / variance, if all other columns were known */
+    double variance;   /* variance of a mean: see occ_inference_variances() */
+    double clustered;  /* by the scatter of row clusters */
     /* square of the difference to the mean weighted by time, less the square that chance would give */
     double unbalanced;
     bool in_group; /* a group with this column was tried; one try for each column would cost columns^3 */
@@ -232,11 +272,11 @@ void occ_balance_add(struct occ_balance *balance, const struct occ_row *row);
 struct occ_others occ_balance_solve(struct occ_balance *balance);
 
 /* A weighted least squares problem and its solution. Order of columns: special columns, means, other
- * functions. */
+ * functions. Parts of graphs come after means. */
 struct occ_solution {
     const struct occ_rows *from;
     enum occ_ratio first_response; /* rows that count this ratio are used */
-    uint32_t n, means_end;
+    uint32_t n, means_end, parts_end;
     bool is_unknown[OCC_RATIO_COUNT]; /* true if all rows count the ratio, and it is not solved yet */
     double rows, busy_rows;           /* number of rows; number of rows with launches */
     double squares, counted; /* squares: of residuals, in units of the variance; counted: sum over all rows */
@@ -245,8 +285,22 @@ struct occ_solution {
     double *inverse; /* (X' X / variance + prior)^-1 (equations.h) */
     double *rhs;     /* n x OCC_RATIO_COUNT right-hand sides, then solutions */
     double *score;   /* 2 x n x OCC_CLUSTERS: change of x by the rows of a cluster; the same for active SMs */
-    struct occ_alone *alone;     /* for each column; means only */
+    struct occ_alone *alone; /* for each column; means only */
+    /* by node and value: how the value changes with the node's difference; NULL: no node differs from its
+     * part */
+    float *node_score;
+    uint32_t n_scored;           /* values with scores: those of the first columns of means */
+    bool is_pooled;              /* some parts have several nodes */
+    bool lacks_scores;           /* there was no room for scores, so errors of values are not known */
     double *x, *prior, *scratch; /* solution for one ratio; 1 / prior variance; n x OCC_CLUSTERS values */
+};
+
+/* An observation: a row, with its entries in the columns of the solution. */
+struct occ_observation {
+    uint32_t n, column_index[OCC_ENTRIES_MAX + OCC_PARTS_MAX + OCC_SPECIAL];
+    double share[OCC_ENTRIES_MAX + OCC_PARTS_MAX + OCC_SPECIAL], variance;
+    double aged;        /* factor of the variance, from the row's age */
+    double clock_shift; /* warps of this row that the current clock offset explains */
 };
 
 /* Sets the clock's offset and drift to the best of a search, before the first estimate; `samples` of the
@@ -254,9 +308,25 @@ struct occ_solution {
 void occ_clock_search(struct occ_attribution *a, size_t samples);
 /* Estimates all values from the rows. Without memory there is no new estimate. */
 void occ_gls_fit(struct occ_attribution *a);
+/* Fills in *p. False: the row is not usable. */
+bool occ_observation_make(const struct occ_attribution *a, const struct occ_solution *s,
+                          const struct occ_row *row, struct occ_observation *p);
+/* Numbers the columns of parts after those of means, as many as there is room for. */
+void occ_parts_number(struct occ_attribution *a, struct occ_solution *s);
+/* Sets the number of nodes and the weight of each part. */
+void occ_parts_weigh(const struct occ_attribution *a, struct occ_solution *s);
+/* The prior standard deviation of a part's difference to its configuration. */
+double occ_parts_sd(const struct occ_attribution *a, const struct occ_column *part);
+/* Estimates the standard deviation between nodes again. */
+void occ_parts_learn(struct occ_attribution *a, struct occ_solution *s);
+/* Computes how nodes that differ from their part change the values. */
+void occ_parts_score(struct occ_attribution *a, struct occ_solution *s);
+/* The variance by these changes of a mean of n values, which their columns name; the weights add up to 1. */
+double occ_parts_variance(const struct occ_attribution *a, struct occ_solution *s, const uint32_t *means,
+                          const double *weights, uint32_t n);
 /* Sets the variances of the means: the larger of the equations' variance and CLUSTERED times the scatter of
  * row clusters. */
-void occ_inference_variances(struct occ_solution *s);
+void occ_inference_variances(const struct occ_attribution *a, struct occ_solution *s);
 /* Sets the `measured` member of every regressor. */
 void occ_inference_report(struct occ_attribution *a, struct occ_solution *s);
 /* Fills in *measured for a launch or a selection of means, from its ratios and the variance of its warps. */

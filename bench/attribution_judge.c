@@ -294,7 +294,7 @@ static struct occ_attribution_launch launch_of(const struct judging *g, const st
     double theoretical = fmin((double)(k->blocks_per_sm * k->warps_per_block) / k->warps_per_sm, 1);
     double waves = (double)k->grid_blocks / k->sms / k->blocks_per_sm;
     return (struct occ_attribution_launch){.key = {.shape = l->config + 1,
-                                                   .graph_node = g->world->graph ? l->config + 1 : 0,
+                                                   .graph_node = l->node,
                                                    .bound = theoretical * fmin(waves, 1),
                                                    .expected = theoretical * waves / ceil(waves),
                                                    .active = (double)k->grid_blocks / k->sms,

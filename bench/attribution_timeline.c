@@ -174,6 +174,40 @@ static double *draw_durations(const struct timeline_options *o, uint64_t *random
     return durations;
 }
 
+/* Draws the configuration and the usual duration of each node of the graphs; NULL: no graphs of nodes. */
+static struct timeline_event *draw_nodes(const struct timeline_options *o, const double *durations,
+                                         uint64_t *random)
+{
+    uint32_t n = o->graphs * o->nodes;
+    struct timeline_event *nodes = n > 0 ? calloc(n, sizeof *nodes) : NULL;
+    if (n > 0 && !nodes)
+        abort();
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[i].node = i + 1;
+        nodes[i].config = (uint32_t)(random_bits(random) % o->n_configs);
+        nodes[i].duration_ns = durations[nodes[i].config] * random_lognormal(random, o->node_spread);
+    }
+    return nodes;
+}
+
+/* Launches graphs of nodes, one after the other, in random order. */
+static void run_graphs(const struct timeline_options *o, const struct timeline_event *nodes, uint64_t *random,
+                       struct timeline *t, size_t *room)
+{
+    for (double now_ns = 1e5 * random_uniform(random); now_ns < o->seconds * 1e9;) {
+        const struct timeline_event *graph = nodes + random_bits(random) % o->graphs * o->nodes;
+        for (uint32_t i = 0; i < o->nodes; i++) {
+            struct timeline_event now = graph[i];
+            now.start_ns = now_ns;
+            now.slowness = draw_slowness(o, random);
+            now.duration_ns = fmax(now.duration_ns * now.slowness, 600);
+            push(t, room, now);
+            now_ns += now.duration_ns + o->gap_ns * random_between(random, 0.6, 1.4);
+        }
+        now_ns += o->graph_gap_ns * random_between(random, 0.5, 1.5);
+    }
+}
+
 /* Returns the configuration (of n) of a stream's `turn`-th launch. With phases the program runs one quarter
  * of its configurations at a time, in random order. */
 static uint32_t choose(const struct timeline_options *o, uint32_t n, size_t turn, double now_ns,
@@ -197,7 +231,8 @@ static void run_stream(const struct timeline_options *o, uint32_t stream, const 
         double slowness = draw_slowness(o, random), duration_ns = fmax(durations[config] * slowness, 600);
         bool alone = o->alone > 0 && random_uniform(random) < o->alone;
         now_ns += alone ? o->pause_ns : 0;
-        push(t, room, (struct timeline_event){now_ns, duration_ns, slowness, config, stream, alone});
+        uint32_t node = o->graph_gap_ns > 0 ? config + 1 : 0;
+        push(t, room, (struct timeline_event){now_ns, duration_ns, slowness, config, stream, alone, node});
         now_ns += duration_ns + (alone ? o->pause_ns : 0);
         now_ns += o->gap_ns * random_between(random, 0.6, 1.4);
         if (o->order == TIMELINE_FIXED && config == first + n - 1)
@@ -223,7 +258,8 @@ static void run_persistent(const struct timeline_options *o, uint64_t *random, s
     t->configs[t->n_configs++] = k;
     for (double now_ns = 3e9; now_ns < o->seconds * 1e9; now_ns += o->persistent_ns + 3e9)
         push(t, room,
-             (struct timeline_event){now_ns, o->persistent_ns, 1, t->n_configs - 1, STREAMS_MAX - 1, false});
+             (struct timeline_event){now_ns, o->persistent_ns, 1, t->n_configs - 1, STREAMS_MAX - 1, false,
+                                     0});
 }
 
 int timeline_make(const struct timeline_options *o, uint64_t *random, struct timeline *ret_timeline)
@@ -236,8 +272,12 @@ int timeline_make(const struct timeline_options *o, uint64_t *random, struct tim
     else {
         make_configs(o, random, &t);
         double *durations = draw_durations(o, random);
-        for (uint32_t i = 0; i < o->streams; i++)
+        struct timeline_event *nodes = draw_nodes(o, durations, random);
+        if (nodes)
+            run_graphs(o, nodes, random, &t, &room);
+        for (uint32_t i = 0; i < o->streams && !nodes; i++)
             run_stream(o, i, durations, random, &t, &room);
+        free(nodes);
         free(durations);
     }
     if (status == 0 && o->persistent_ns > 0)

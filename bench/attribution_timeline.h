@@ -14,7 +14,8 @@ struct timeline_event {
     double start_ns, duration_ns;
     double slowness; /* duration / the configuration's usual duration */
     uint32_t config, stream;
-    bool alone; /* the stream pauses before and after this launch */
+    bool alone;    /* the stream pauses before and after this launch */
+    uint32_t node; /* of a graph, from 1; 0: not from a graph */
 };
 
 struct timeline {
@@ -33,7 +34,10 @@ struct timeline_options {
     enum timeline_order order;
     double shortest_ns, longest_ns; /* durations are uniform in their logarithm */
     double gap_ns;                  /* mean, between launches */
-    double graph_gap_ns;            /* after each turn of a fixed order */
+    double graph_gap_ns;            /* after each turn of a fixed order, which is a graph */
+    uint32_t graphs, nodes;  /* graphs of so many nodes, of any configuration, follow each other at random;
+                                0: one graph with one node for each configuration */
+    double node_spread;      /* sigma of the logarithm of a node's duration / its configuration's */
     double idle_ns, busy_ns; /* mean time without and with launches; recordings: idle between replays */
     bool apart;              /* streams share no configurations */
     double longer;           /* durations of all streams except the first are multiplied by this; 0: not */

@@ -38,6 +38,7 @@ struct making {
     struct running running[RUNNING_MAX];
     size_t n_running, lost_left;
     uint32_t previous; /* configuration of the previous launch */
+    uint64_t nodes;    /* base of the nodes' random numbers */
 };
 
 static void *get(size_t n, size_t size)
@@ -113,6 +114,8 @@ static double draw_level(struct making *m, struct character *c, const struct tim
     uint64_t pair = ((uint64_t)m->previous << 32 | e->config) + 1;
     level *= random_lognormal(&pair, v->context);
     m->previous = e->config;
+    uint64_t node = m->nodes + e->node;
+    level *= v->nodes > 0 ? random_lognormal(&node, v->nodes) : 1;
     return fmin(level, 1);
 }
 
@@ -254,7 +257,8 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
                                profile,    level,
                                c->stall,   &c->busy[variant],
                                busy_level, m->world->timeline.configs[e->config].grid_blocks};
-    *launch = (struct world_launch){.config = e->config, .is_memory = is_memory(m->o, e->config)};
+    *launch =
+        (struct world_launch){.config = e->config, .node = e->node, .is_memory = is_memory(m->o, e->config)};
     if (m->o->others.neighbour == WORLD_SLICES) {
         start_ns = sliced(e->start_ns, e->stream);
         end_ns = count_slices(m, e, p);
@@ -314,9 +318,9 @@ static void run_launches(struct making *m)
 
 struct world *world_make(const struct world_options *o, uint64_t seed)
 {
-    struct making m = {.o = o, .random = seed * 7919 + 17, .own_random = seed * 104729 + 5};
+    struct making m = {
+        .o = o, .random = seed * 7919 + 17, .own_random = seed * 104729 + 5, .nodes = seed << 32};
     m.world = get(1, sizeof *m.world);
-    m.world->graph = o->timeline.graph_gap_ns > 0;
     struct timeline_options timeline = o->timeline;
     timeline.stragglers = o->variation.stragglers;
     if (timeline_make(&timeline, &m.random, &m.world->timeline) != 0) {

@@ -29,6 +29,7 @@ struct world_variation {
     double sticky;  /* half of the launches, about STICKY_LAUNCHES in a row */
     double bimodal; /* a part BIMODAL_PART of the launches, at random */
     double alone;   /* launches that run alone (timeline_options.alone) */
+    double nodes;   /* sigma of a factor that each node of a graph has, as by other inputs */
 };
 
 enum world_neighbour { WORLD_ALONE, WORLD_SLICES, WORLD_MPS };
@@ -52,7 +53,7 @@ struct world_options {
 };
 
 struct world_launch {
-    uint32_t config;
+    uint32_t config, node; /* node: of a graph; 0: none */
     bool reported, overlapped, is_memory;
     int64_t start_ns, end_ns;            /* as reported */
     double elapsed, active, duration_ns; /* the truth; achieved = elapsed / active */
@@ -61,7 +62,6 @@ struct world_launch {
 
 struct world {
     struct timeline timeline; /* only its configurations; no events */
-    bool graph;               /* true: launches of a graph, one node per configuration */
     struct world_launch *launches;
     size_t n_launches; /* sorted by reported start */
     struct occ_sample *samples;

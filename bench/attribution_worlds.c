@@ -62,6 +62,20 @@
                  .graph_gap_ns = (gap_us)*1e3,                                                               \
                  .duration_spread = (spread_),                                                               \
                  .seconds = (seconds_)}
+/* Graphs that share their configurations. */
+#define GRAPHS(n, graphs_, nodes_, node_spread_, seconds_)                                                   \
+    .timeline = {.n_configs = (n),                                                                           \
+                 .streams = 1,                                                                               \
+                 .order = TIMELINE_FIXED,                                                                    \
+                 .graphs = (graphs_),                                                                        \
+                 .nodes = (nodes_),                                                                          \
+                 .node_spread = (node_spread_),                                                              \
+                 .shortest_ns = 6e3,                                                                         \
+                 .longest_ns = 6e4,                                                                          \
+                 .gap_ns = 1500,                                                                             \
+                 .graph_gap_ns = 2e4,                                                                        \
+                 .duration_spread = 0.03,                                                                    \
+                 .seconds = (seconds_)}
 #define PHASES(n, from_us, to_us, seconds_)                                                                  \
     .timeline = {.n_configs = (n),                                                                           \
                  .streams = 1,                                                                               \
@@ -81,9 +95,16 @@
                   .context = (context_),                                                                     \
                   .drift = (drift_),                                                                         \
                   .steps = (steps_)}
-#define CALM         VARIES(0.02, 0, 0, 0, 0)
-#define USUAL        VARIES(0.12, 0.01, 0.02, 0.03, 0.02)
-#define WILD         VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
+#define CALM  VARIES(0.02, 0, 0, 0, 0)
+#define USUAL VARIES(0.12, 0.01, 0.02, 0.03, 0.02)
+#define WILD  VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
+#define NODES_DIFFER(nodes_)                                                                                 \
+    .variation = {.spread = 0.12,                                                                            \
+                  .stragglers = 0.01,                                                                        \
+                  .context = 0.02,                                                                           \
+                  .drift = 0.03,                                                                             \
+                  .steps = 0.02,                                                                             \
+                  .nodes = (nodes_)}
 #define CHANGES(...) .variation = {.spread = 0.08, .stragglers = 0.005, __VA_ARGS__}
 
 /* Sampling every 1 ms, with one burst, and with bad clocks. */
@@ -162,6 +183,15 @@ static const struct worlds_entry worlds[] = {
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
     WORLD("graph-12", COLLINEAR, true, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
     WORLD("pair", COLLINEAR, false, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
+    /* graphs with several nodes of each configuration, alike and different */
+    WORLD("graph-58-nodes", COLLINEAR, true, GRAPHS(16, 1, 58, 0, 12), USUAL, SAMPLED(4)),
+    WORLD("graph-400-nodes", COLLINEAR, false, GRAPHS(30, 1, 400, 0, 16), USUAL, SAMPLED(6)),
+    WORLD("graphs-1600-nodes", COLLINEAR, false, GRAPHS(30, 4, 400, 0, 16), USUAL, SAMPLED(6)),
+    WORLD("graphs-9600-nodes", COLLINEAR, false, GRAPHS(30, 24, 400, 0, 16), USUAL, SAMPLED(0)),
+    WORLD("graph-58-differ", COLLINEAR, true, GRAPHS(16, 1, 58, 0.1, 12), NODES_DIFFER(0.2), SAMPLED(4)),
+    WORLD("graph-400-differ", COLLINEAR, false, GRAPHS(30, 1, 400, 0.1, 16), NODES_DIFFER(0.2), SAMPLED(6)),
+    WORLD("graphs-1600-differ", COLLINEAR, false, GRAPHS(30, 4, 400, 0.1, 16), NODES_DIFFER(0.2), SAMPLED(6)),
+    WORLD("graphs-1600-apart", HARD, false, GRAPHS(30, 4, 400, 0.3, 16), NODES_DIFFER(0.5), SAMPLED(6)),
     /* offset and drift of real clocks */
     WORLD("v100-40ppm", ORDINARY, false, V100(0.05, 30), USUAL, DRIFTING(8, 40)),
     WORLD("a100-15ppm", ORDINARY, false, A100(0.05, 30), USUAL, DRIFTING(8, 15)),
@@ -223,8 +253,8 @@ size_t worlds_count(void)
     return sizeof worlds / sizeof *worlds;
 }
 
-/* Returns MiB: 4 for 20 configurations, 40 for 500; 9 more with a burst, as its samples wait for launch
- * records. */
+/* Returns MiB: 4 for 20 configurations (with up to 450 nodes of graphs), 40 for 500; 9 more with a burst, as
+ * its samples wait for launch records. */
 static double memory_limit(uint32_t configs, bool burst)
 {
     return 4 + (configs > 20 ? (configs - 20) * 36.0 / 480 : 0) + (burst ? 9 : 0);
@@ -239,6 +269,8 @@ struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, siz
         timeline->recording = path;
     }
     world.judge.seconds = timeline->seconds;
-    world.memory_mib = memory_limit(timeline->n_configs, world.world.sampling.burst_at_s > 0);
+    uint32_t nodes = timeline->graphs * timeline->nodes;
+    world.memory_mib =
+        memory_limit(timeline->n_configs + (nodes < 450 ? nodes : 450), world.world.sampling.burst_at_s > 0);
     return world;
 }

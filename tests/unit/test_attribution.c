@@ -912,7 +912,7 @@ static void a_sample_may_have_1500_launches(void **state)
     free(values);
 }
 
-/* Programs choose their graphs' node numbers: here the key of one shape has the same hash as the key of
+/* Programs choose their graphs' node numbers: here the node of one shape has the same hash as a launch of
  * another shape. */
 static void nobody_gets_launches_of_another_shape(void **state)
 {
@@ -921,11 +921,92 @@ static void nobody_gets_launches_of_another_shape(void **state)
     uint64_t inverse = odd;
     for (int i = 0; i < 6; i++)
         inverse *= 2 - odd * inverse;
-    struct occ_attribution_launch launch = {.start_ns = START_NS, .end_ns = START_NS + MS};
-    launch.key = (struct occ_attribution_key){.shape = 9, .graph_node = (7 * mix ^ 9 * mix) * inverse};
-    assert_true(occ_attribution_launch(f->a, &launch));
-    launch.key = (struct occ_attribution_key){.shape = 7};
-    assert_false(occ_attribution_launch(f->a, &launch));
+    for (int i = 0; i < 4000; i++) {
+        then(f, 150000 + 1000 * (int64_t)draw(f, 100), i % 3 ? 9 : 7, i % 3 ? 0.2 : 0.6);
+        f->runs[i].node = i % 3 ? (7 * mix ^ 9 * mix) * inverse : 0;
+        f->now_ns += draw(f, 400000);
+    }
+    play(f, MS, NULL);
+    assert_near(f->last[9].elapsed, 0.2, 0.01);
+    assert_near(f->last[7].elapsed, 0.6, 0.02);
+}
+
+/* Adds a launch of a graph: n nodes of `shapes` configurations, whose numbers begin at `first`. Nodes of a
+ * configuration differ by +- spread. */
+static void launch_graph(struct fixture *f, uint32_t first, uint32_t n, uint32_t shapes, double spread)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t mixed = (uint64_t)(i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        uint32_t shape = (uint32_t)(mixed >> 40) % shapes + 1;
+        double differs = 1 + spread * ((double)(mixed >> 20 & 1023) / 511.5 - 1);
+        then(f, 8000 + 9000 * (int64_t)shape + draw(f, 4000), shape, (0.1 + 0.1 * shape) * differs);
+        f->runs[f->n_runs - 1].node = first + i;
+    }
+    f->now_ns += 5000 + draw(f, 20000);
+}
+
+/* Asserts that more than the share `least` of the launches have a value, and that the last value of each
+ * configuration is the mean of its launches. */
+static void assert_means(struct fixture *f, const struct occ_measured *values, uint32_t shapes, double least)
+{
+    size_t said = 0;
+    for (size_t i = 0; i < f->n_runs; i++)
+        said += values[i].source == OCC_ATTRIBUTION_REGRESSED;
+    assert_true((double)said > least * (double)f->n_runs);
+    for (uint32_t shape = 1; shape <= shapes; shape++) {
+        double ns = 0, warps = 0;
+        for (size_t i = 0; i < f->n_runs; i++)
+            if (f->runs[i].shape == shape) {
+                ns += (double)(f->runs[i].end_ns - f->runs[i].start_ns);
+                warps += (double)(f->runs[i].end_ns - f->runs[i].start_ns) * f->runs[i].level;
+            }
+        assert_near(f->last[shape].elapsed, warps / ns, 2.5 * f->last[shape].elapsed_se);
+    }
+}
+
+static void play_graphs(struct fixture *f, uint32_t shapes, double least)
+{
+    struct occ_measured *values = calloc(f->n_runs, sizeof *values);
+    assert_non_null(values);
+    play(f, MS, values);
+    assert_means(f, values, shapes, least);
+    free(values);
+}
+
+static void a_graph_of_2000_nodes_has_values(void **state)
+{
+    struct fixture *f = *state;
+    while (f->now_ns < START_NS + 4000 * MS)
+        launch_graph(f, 1, 2000, 4, 0);
+    play_graphs(f, 4, 0.9);
+}
+
+static void nodes_may_differ(void **state)
+{
+    struct fixture *f = *state;
+    while (f->now_ns < START_NS + 6000 * MS)
+        launch_graph(f, 1, 58, 4, 0.3);
+    play_graphs(f, 4, 0.2);
+}
+
+/* Several nodes are in each part. */
+static void many_nodes_may_differ(void **state)
+{
+    struct fixture *f = *state;
+    while (f->now_ns < START_NS + 4000 * MS)
+        launch_graph(f, 1, 900, 4, 0.1);
+    play_graphs(f, 4, 0.2);
+}
+
+/* More nodes than there is room for. */
+static void graphs_may_be_captured_again_and_again(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t first = 1;
+    for (int64_t next_ns = START_NS; f->now_ns < START_NS + 30000 * MS; first += 1000, next_ns += 3000 * MS)
+        while (f->now_ns < next_ns)
+            launch_graph(f, first, 1000, 4, 0);
+    play_graphs(f, 4, 0.9);
 }
 
 static void without_samples_nothing_is_said(void **state)
@@ -1772,6 +1853,10 @@ static const struct CMUnitTest tests[] = {
     WITH(samples_may_lie_in_each_other),
     WITH(a_sample_may_have_1500_launches),
     WITH(nobody_gets_launches_of_another_shape),
+    WITH(a_graph_of_2000_nodes_has_values),
+    WITH(nodes_may_differ),
+    WITH(many_nodes_may_differ),
+    WITH(graphs_may_be_captured_again_and_again),
     WITH(without_samples_nothing_is_said),
     WITH(what_no_launch_explains_is_told),
     WITH(bad_input_is_refused),
