@@ -4,7 +4,7 @@
  *
  * Input: launches of all processes on the GPU, and samples, each in order of their start. Launches and
  * samples have one clock up to an offset, which is estimated here. Output: the achieved and elapsed occupancy
- * of each launch and launch configuration (and graph node), with source, standard error and variance
+ * of each launch and launch configuration, with source, standard error and variance
  * inflation. */
 #pragma once
 
