@@ -159,6 +159,7 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
  * with at least DIFF_BLOCK_LAUNCHES launches each. The first block does not count (warm-up); fewer than
  * DIFF_BLOCKS_MIN further blocks on a side are no evidence. */
 enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8, DIFF_SLICES = 20 };
+enum { DIFF_BLOCKED_LAUNCHES_MIN = DIFF_BLOCK_LAUNCHES * (DIFF_BLOCKS_MIN + 1) };
 int diff_sample(struct diff *diff, struct occ_error *err);
 /* Adds the next launch of a side; `i`: number of earlier launches of its pair on this side. */
 void diff_add_launch(struct diff *diff, uint32_t side, uint32_t pair, uint64_t i, uint64_t duration_ns);

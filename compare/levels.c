@@ -17,7 +17,7 @@ struct member {
     struct diff_cell cell;
     const struct diff_pair *pair;
     const char *names[DIFF_SCOPE_COUNT]; /* name of its group in each scope; "": in no group */
-    const char *name;                    /* name of its group in the scope being judged */
+    const char *name, *name_b;           /* name of its group in the scope being judged; name_b: "": none */
     bool is_changed;                     /* in a group that is worse or better */
 };
 
@@ -29,6 +29,7 @@ struct work {
     const struct diff_cell **cells;  /* cells of the group being judged */
     struct diff_weighted *values;    /* scratch */
     const char **layers, **families; /* layer and family of each pair */
+    bool *is_mixed;                  /* several kernels of B, of which A has some elsewhere, have its place */
     struct diff_levels *levels;
     size_t allocated;
 };
@@ -41,6 +42,7 @@ static void work_free(const struct work *w)
     free(w->values);
     free(w->layers);
     free(w->families);
+    free(w->is_mixed);
 }
 
 bool diff_is_change(enum diff_verdict verdict)
@@ -56,21 +58,39 @@ static void keep_common(const char **name, const char *own)
     *name = !*name || strcmp(*name, own) == 0 ? own : "";
 }
 
-/* The layer, and the family, of all items of a pair; "": they have several, or none. */
+/* Kernels that A has, too, did not replace anything for sure: other ranges may have put them into the place.
+ */
+static void find_mixed(struct work *w)
+{
+    const struct diff_item *items = w->diff->items;
+    for (uint32_t first = 0, end; first < w->diff->n_items; first = end) { /* items of one kernel */
+        bool is_in_a = false;
+        for (end = first;
+             end < w->diff->n_items && strcmp(items[end].row->mangled, items[first].row->mangled) == 0; end++)
+            is_in_a |= items[end].side == DIFF_A;
+        for (uint32_t i = first; i < end; i++)
+            w->is_mixed[items[i].pair] |=
+                is_in_a && items[i].side == DIFF_B && w->diff->pairs[items[i].pair].kernels[DIFF_B] > 1;
+    }
+}
+
+/* The layer of all items of a pair, and the family of A's; "": they have several, or none. A kernel with
+ * another name may be in another family, or in none that is known. */
 static void find_names(struct work *w)
 {
     for (uint32_t i = 0; i < w->diff->n_items; i++) {
         const struct diff_item *item = &w->diff->items[i];
         keep_common(&w->layers[item->pair], item->layer);
-        keep_common(&w->families[item->pair], item->row->family);
+        if (item->side == DIFF_A || w->is_mixed[item->pair])
+            keep_common(&w->families[item->pair], item->row->family);
     }
 }
 
-/* The kernel of both sides; "": they have several, or another one. */
-static const char *kernel_of(const struct diff_pair *pair)
+/* B's kernels if their names are others than A's; else "". */
+static const char *other_kernel_of(const struct diff_kernel_sets *kernels, size_t pair)
 {
-    const char *a = pair->main_item[DIFF_A]->row->mangled, *b = pair->main_item[DIFF_B]->row->mangled;
-    return pair->kernels[DIFF_A] == 1 && pair->kernels[DIFF_B] == 1 && strcmp(a, b) == 0 ? a : "";
+    const char *a = kernels->of[DIFF_A][pair], *b = kernels->of[DIFF_B][pair];
+    return strcmp(a, b) == 0 ? "" : b;
 }
 
 static void find_members(struct work *w)
@@ -87,7 +107,8 @@ static void find_members(struct work *w)
         m->names[DIFF_SCOPE_TOTAL] = "";
         m->names[DIFF_SCOPE_LAYER] = w->layers[i];
         m->names[DIFF_SCOPE_FAMILY] = w->families[i];
-        m->names[DIFF_SCOPE_KERNEL] = kernel_of(pair);
+        m->names[DIFF_SCOPE_KERNEL] = w->is_mixed[i] ? "" : w->levels->kernels.of[DIFF_A][i];
+        m->name_b = "";
         w->sorted[w->n++] = m;
         pooled += ns;
     }
@@ -99,6 +120,8 @@ static int by_name(const void *left, const void *right)
     const struct member *a = *(struct member *const *)left, *b = *(struct member *const *)right;
     int64_t id_a = a->pair->main_item[DIFF_A]->row->id, id_b = b->pair->main_item[DIFF_A]->row->id;
     int order = strcmp(a->name, b->name);
+    if (order == 0)
+        order = strcmp(a->name_b, b->name_b);
     if (order == 0)
         order = strcmp(a->names[DIFF_SCOPE_KERNEL], b->names[DIFF_SCOPE_KERNEL]);
     if (order == 0)
@@ -122,6 +145,7 @@ struct span {
 static struct diff_group sum_group(const struct work *w, enum diff_scope scope, struct span span)
 {
     struct diff_group g = {.scope = scope, .name = w->sorted[span.from]->name};
+    g.name_b = w->sorted[span.from]->name_b[0] ? w->sorted[span.from]->name_b : NULL;
     for (size_t i = span.from; i < span.until; i++) {
         const struct diff_pair *pair = w->sorted[i]->pair;
         for (int side = 0; side < DIFF_SIDES; side++) {
@@ -199,7 +223,8 @@ static enum diff_verdict verdict_of(const struct work *w, const struct diff_grou
 static void mark_changed(struct work *w, const struct diff_group *g)
 {
     for (size_t i = 0; i < w->n; i++)
-        if (strcmp(w->sorted[i]->name, g->name) == 0)
+        if (strcmp(w->sorted[i]->name, g->name) == 0 &&
+            strcmp(w->sorted[i]->name_b, g->name_b ? g->name_b : "") == 0)
             w->sorted[i]->is_changed = true;
 }
 
@@ -234,19 +259,35 @@ static int by_moved_time(const void *left, const void *right, void *diff)
     double moved_a = moved_ns(diff, a), moved_b = moved_ns(diff, b);
     if (moved_a < moved_b || moved_a > moved_b)
         return moved_a < moved_b ? 1 : -1;
-    return strcmp(a->name, b->name);
+    int order = strcmp(a->name, b->name);
+    return order ? order : strcmp(a->name_b ? a->name_b : "", b->name_b ? b->name_b : "");
+}
+
+static bool is_same_group(const struct member *a, const struct member *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->name_b, b->name_b) == 0;
+}
+
+/* Sorts the members by the names of their groups in the scope. */
+static void sort_members(struct work *w, enum diff_scope scope)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        struct member *m = w->sorted[i];
+        m->name = m->names[scope];
+        bool has_kernel = scope == DIFF_SCOPE_KERNEL && m->name[0];
+        m->name_b = has_kernel ? other_kernel_of(&w->levels->kernels, m->cell.pair) : "";
+    }
+    qsort(w->sorted, w->n, sizeof *w->sorted, by_name);
 }
 
 static int make_scope(struct work *w, enum diff_scope scope, struct occ_error *err)
 {
     size_t first = w->levels->n;
     int status = 0;
-    for (size_t i = 0; i < w->n; i++)
-        w->sorted[i]->name = w->sorted[i]->names[scope];
-    qsort(w->sorted, w->n, sizeof *w->sorted, by_name);
+    sort_members(w, scope);
     for (struct span span = {0, 0}; span.from < w->n && status == 0; span.from = span.until) {
         span.until = span.from + 1;
-        while (span.until < w->n && strcmp(w->sorted[span.until]->name, w->sorted[span.from]->name) == 0)
+        while (span.until < w->n && is_same_group(w->sorted[span.until], w->sorted[span.from]))
             span.until++;
         status = add_group(w, scope, span, err);
     }
@@ -289,8 +330,13 @@ static int work_init(struct work *w, struct occ_error *err)
     w->values = calloc(n, sizeof *w->values);
     w->layers = calloc(n, sizeof *w->layers);
     w->families = calloc(n, sizeof *w->families);
-    if (!w->members || !w->sorted || !w->cells || !w->values || !w->layers || !w->families)
+    w->is_mixed = calloc(n, sizeof *w->is_mixed);
+    if (!w->is_mixed || !w->members || !w->sorted || !w->cells || !w->values || !w->layers || !w->families)
         return occ_no_memory(err);
+    int status = diff_kernel_sets_make(w->diff, &w->levels->kernels, err);
+    if (status != 0)
+        return status;
+    find_mixed(w);
     find_names(w);
     find_members(w);
     return 0;
@@ -309,6 +355,24 @@ int diff_levels_make(const struct diff *diff, double floor, double min_share, st
     return status;
 }
 
+bool diff_group_has(const struct diff *diff, const struct diff_levels *levels, const struct diff_group *group,
+                    const struct diff_pair *pair)
+{
+    const struct diff_item *item = pair->main_item[DIFF_A];
+    size_t index = (size_t)(pair - diff->pairs);
+    if (!item || !pair->main_item[DIFF_B])
+        return false;
+    const char *const names[DIFF_SCOPE_COUNT] = {[DIFF_SCOPE_TOTAL] = group->name,
+                                                 [DIFF_SCOPE_LAYER] = item->layer,
+                                                 [DIFF_SCOPE_FAMILY] = item->row->family,
+                                                 [DIFF_SCOPE_KERNEL] = levels->kernels.of[DIFF_A][index]};
+    const char *name = names[group->scope];
+    bool has_name_b =
+        group->scope != DIFF_SCOPE_KERNEL ||
+        strcmp(group->name_b ? group->name_b : "", other_kernel_of(&levels->kernels, index)) == 0;
+    return name && strcmp(name, group->name) == 0 && has_name_b;
+}
+
 /* ---- nested groups ---- */
 
 static struct diff_group nested_group(struct work *w, const struct diff_nest *nest, uint32_t at)
@@ -318,6 +382,7 @@ static struct diff_group nested_group(struct work *w, const struct diff_nest *ne
     for (size_t i = 0; i < w->n; i++) {
         uint32_t group = nest->group[w->sorted[i]->cell.pair];
         bool is_inside = group >= at && group < nest->end[at];
+        w->sorted[i]->name_b = "";
         w->sorted[i]->name = is_inside ? "" : "outside"; /* by_name() sorts "" first */
         span.until += is_inside ? 1 : 0;
     }
@@ -326,6 +391,7 @@ static struct diff_group nested_group(struct work *w, const struct diff_nest *ne
         g = sum_group(w, DIFF_SCOPE_LAYER, span);
     }
     g.name = "";
+    g.name_b = NULL;
     g.ratio = g.to_control = DIFF_RATIO_UNKNOWN;
     g.q = NAN;
     if (span.until > 0 && g.share >= w->min_share)
@@ -352,5 +418,6 @@ int diff_levels_nested(const struct diff *diff, double floor, double min_share, 
 void diff_levels_free(struct diff_levels *levels)
 {
     free(levels->groups);
+    diff_kernel_sets_free(&levels->kernels);
     *levels = (struct diff_levels){0};
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "compare.h"
+#include "kernel_sets.h"
 
 /* X(NAME, word) */
 #define DIFF_SCOPES(X) X(TOTAL, "total") X(LAYER, "layer") X(FAMILY, "family") X(KERNEL, "kernel")
@@ -21,7 +22,10 @@ enum diff_scope { DIFF_SCOPES(DIFF_SCOPE_ENUMERATOR) DIFF_SCOPE_COUNT };
 
 struct diff_group {
     enum diff_scope scope;
-    const char *name; /* the layer, the family, or the kernel's name in the driver; "": total */
+    const char *name; /* the layer, A's family, or A's kernel (kernel_sets.h); "": total */
+    /* B's kernel if it has another name; several if they replaced A's, or one that replaced several. NULL:
+     * the same as A's, or no kernel */
+    const char *name_b;
     const struct diff_pair *main_pair; /* the pair with the most time in A */
     uint32_t configurations;
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
@@ -42,7 +46,8 @@ struct diff_levels {
     /* Median change of the configurations outside of all groups that are worse or better. NaN: too few. */
     struct diff_ratio control;
     uint32_t control_configurations;
-    double pooled_share; /* share of both sides' time in pooled configurations */
+    double pooled_share;             /* share of both sides' time in pooled configurations */
+    struct diff_kernel_sets kernels; /* names of groups */
 };
 
 /* Judges groups with `min_share` of A's or B's time, and the total. Texts are those of `diff`,
@@ -50,6 +55,11 @@ struct diff_levels {
 int diff_levels_make(const struct diff *diff, double floor, double min_share, struct diff_levels *ret_levels,
                      struct occ_error *err);
 void diff_levels_free(struct diff_levels *levels);
+
+/* True if the pair is in the group, except for a layer: its layer is the first of its items. False without a
+ * launch on both sides. */
+bool diff_group_has(const struct diff *diff, const struct diff_levels *levels, const struct diff_group *group,
+                    const struct diff_pair *pair);
 
 /* Groups inside of each other, such as a tree of layers in depth-first order: group k has the pairs with k <=
  * group[pair] < end[k]. */

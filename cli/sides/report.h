@@ -81,7 +81,7 @@ struct diff_report {
     struct diff_aligned aligned;    /* set by diff_answer() */
 };
 
-/* Writes what diff_report.aligned means, without a stop at the end; "": nothing. Returns `text`. */
+/* Writes the meaning of diff_report.aligned, without a stop at the end; "": nothing. Returns `text`. */
 enum { DIFF_KERNELS_BYTES = 480 };
 const char *diff_kernels_note(const struct diff_report *report, char text[DIFF_KERNELS_BYTES]);
 
@@ -127,6 +127,11 @@ static inline int64_t diff_config_of(const struct diff_line *line)
 /* Makes an array of report->diff->n_pairs rows, largest change of total time first; the caller frees it.
  * NULL: no memory. */
 struct diff_line *diff_make_lines(const struct diff_report *report);
+
+/* Writes "matmul", "matmul -> gemm" or "sum + mul -> fused"; is_said: words in place of long names. Safe to
+ * print. */
+void diff_name_kernels(const struct diff *diff, const struct diff_pair *pair, bool is_said, char *buffer,
+                       size_t size);
 
 /* Returns the words after the row's change: " for the same work", or "" for a launch. */
 const char *diff_work_words(const struct diff_line *line);

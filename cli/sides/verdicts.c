@@ -11,7 +11,6 @@
 
 enum {
     NAMED_MAX = 3, /* maximum number of undecided kernels named in a sentence */
-    NAME_BYTES = 40,
     PARTS_MAX = 2, /* likewise of groups of a scope in the sentence of a larger group */
 };
 
@@ -20,7 +19,8 @@ static const struct cli_column group_columns[] = {
     FIELD("level", CLI_PLAIN, level),
     FIELD("name", CLI_PLAIN, name),
     FIELD("layers", CLI_PLAIN, layers),
-    FIELD("kernel_mangled", CLI_PLAIN, mangled),
+    FIELD("kernel_mangled", CLI_PLAIN, mangled[DIFF_A]),
+    FIELD("kernel_mangled_b", CLI_PLAIN, mangled[DIFF_B]),
     FIELD("verdict", CLI_PLAIN, verdict),
     FIELD("time_ratio", CLI_RATIO, share),
     FIELD("basis", CLI_PLAIN, basis),
@@ -52,19 +52,28 @@ static void name_layer(const struct diff_report *r, struct diff_group_line *line
                    layer && layer->phase ? " (backward)" : "");
 }
 
+static void name_kernels(const struct diff *diff, struct diff_group_line *line)
+{
+    const struct diff_pair *pair = line->group->main_pair;
+    diff_name_kernels(diff, pair, false, line->name, sizeof line->name);
+    diff_name_kernels(diff, pair, true, line->said, sizeof line->said);
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        line->mangled[side] = pair->kernels[side] == 1 ? pair->main_item[side]->row->mangled : NULL;
+}
+
 static void name_group(const struct diff_report *r, struct diff_group_line *line)
 {
     const struct diff_group *group = line->group;
-    if (group->scope == DIFF_SCOPE_KERNEL)
-        line->words = diff_config_row(group->main_pair->main_item[DIFF_A])->kernel.words;
+    if (group->scope == DIFF_SCOPE_KERNEL) {
+        name_kernels(r->diff, line);
+        return;
+    }
     if (group->scope == DIFF_SCOPE_LAYER)
         name_layer(r, line);
     else
-        (void)snprintf(line->name, sizeof line->name, "%s",
-                       group->scope == DIFF_SCOPE_KERNEL
-                           ? diff_config_row(group->main_pair->main_item[DIFF_A])->kernel.short_name
-                           : group->name);
+        (void)snprintf(line->name, sizeof line->name, "%s", group->name);
     occ_text_sanitise(line->name);
+    memcpy(line->said, line->name, sizeof line->said);
 }
 
 struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
@@ -77,7 +86,6 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
         lines[i] = (struct diff_group_line){.group = g,
                                             .level = words[g->scope],
                                             .verdict = diff_verdict_word(g->verdict),
-                                            .mangled = g->scope == DIFF_SCOPE_KERNEL ? g->name : NULL,
                                             .basis = g->is_for_work ? "work" : "launch",
                                             .change = g->ratio.ratio - 1,
                                             .low = g->ratio.low - 1,
@@ -93,32 +101,23 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *r)
         name_group(r, &lines[i]);
     }
     if (lines)
-        diff_find_within(r->diff, lines, levels->n);
+        diff_find_within(r, lines);
     return lines;
 }
 
-/* True if the pair's kernel has a verdict, or its family has changed. */
-static bool is_decided(const struct diff_report *r, const struct diff_row *row)
+/* True if the kernel has a verdict, or its family has changed. */
+static bool is_decided(const struct diff_report *r, const struct diff_group *kernel)
 {
     for (size_t i = 0; i < r->levels.n; i++) {
         const struct diff_group *g = &r->levels.groups[i];
-        if (g->scope == DIFF_SCOPE_KERNEL && strcmp(g->name, row->mangled) == 0 &&
-            g->verdict != DIFF_UNDECIDED)
-            return true;
-        if (g->scope == DIFF_SCOPE_FAMILY && row->family && strcmp(g->name, row->family) == 0 &&
-            diff_is_change(g->verdict))
+        if (g->scope == DIFF_SCOPE_FAMILY && diff_is_change(g->verdict) &&
+            diff_group_has(r->diff, &r->levels, g, kernel->main_pair))
             return true;
     }
-    return false;
+    return kernel->verdict != DIFF_UNDECIDED;
 }
 
 /* ---- sentences ---- */
-
-/* The name in a sentence: a name of a hundred letters hides the numbers behind it. */
-static const char *said_name(const struct diff_group_line *line)
-{
-    return line->words && strlen(line->name) > NAME_BYTES ? line->words : line->name;
-}
 
 static bool is_total(const struct diff_group_line *line)
 {
@@ -163,20 +162,6 @@ const char *diff_headline(const struct diff_report *r)
                                                : "undecided";
 }
 
-const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES])
-{
-    static const char *const places[] = {
-        [DIFF_SCOPE_TOTAL] = "in all kernels",
-        [DIFF_SCOPE_LAYER] = "in layer ",
-        [DIFF_SCOPE_FAMILY] = "in family ",
-        [DIFF_SCOPE_KERNEL] = "in kernel ",
-    };
-    (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s", places[line->group->scope], said_name(line));
-    if (line->layers > 1)
-        occ_text_append(place, DIFF_PLACE_BYTES, "", "%s%" PRIu32, cli_screen_times(), line->layers);
-    return place;
-}
-
 static void add_interval(char *text, size_t size, const struct diff_ratio *ratio)
 {
     char low[16], high[16];
@@ -210,6 +195,28 @@ static void add_name(const struct diff_report *r, const char *name, char *text)
     occ_text_append(text, DIFF_GROUP_BYTES, "", r->is_markdown ? " `%s`" : " %s", shown);
 }
 
+/* Returns "in layer", the words before the name of a group. */
+static const char *words_of(const struct diff_group_line *line)
+{
+    static const char *const places[] = {
+        [DIFF_SCOPE_TOTAL] = "in all kernels",
+        [DIFF_SCOPE_LAYER] = "in layer",
+        [DIFF_SCOPE_FAMILY] = "in family",
+        [DIFF_SCOPE_KERNEL] = "in kernel",
+    };
+    if (!line->group->name_b)
+        return places[line->group->scope];
+    return line->mangled[DIFF_A] && line->mangled[DIFF_B] ? "in renamed kernel" : "in replaced kernels";
+}
+
+const char *diff_group_place(const struct diff_group_line *line, char place[DIFF_PLACE_BYTES])
+{
+    (void)snprintf(place, DIFF_PLACE_BYTES, "%s%s%s", words_of(line), is_total(line) ? "" : " ", line->said);
+    if (line->layers > 1)
+        occ_text_append(place, DIFF_PLACE_BYTES, "", "%s%" PRIu32, cli_screen_times(), line->layers);
+    return place;
+}
+
 static bool is_same_set(const struct diff_group *a, const struct diff_group *b)
 {
     return memcmp(a->launches, b->launches, sizeof a->launches) == 0 &&
@@ -232,8 +239,9 @@ static void add_parts(const struct diff_report *r, const struct diff_group_line 
             rest++;
             continue;
         }
-        occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s", n++ ? ", " : "; in it ", part->level);
-        add_name(r, said_name(part), text);
+        occ_text_append(text, DIFF_GROUP_BYTES, "", "%s%s", n++ ? ", " : "; in it ",
+                        words_of(part) + sizeof "in");
+        add_name(r, part->said, text);
         last = part;
         if (is_same)
             continue;
@@ -305,11 +313,11 @@ const char *diff_undecided_text(const struct diff_report *r, const struct diff_g
     for (size_t i = 0; i < r->levels.n; i++) {
         const struct diff_group *g = lines[i].group;
         kernels += g->scope == DIFF_SCOPE_KERNEL ? 1 : 0;
-        if (g->scope != DIFF_SCOPE_KERNEL || is_decided(r, g->main_pair->main_item[DIFF_A]->row))
+        if (g->scope != DIFF_SCOPE_KERNEL || is_decided(r, g))
             continue;
         if (n < NAMED_MAX)
             occ_text_append(text, DIFF_GROUP_BYTES, "", "%s %.200s (%s of the time)", n ? "," : "",
-                            said_name(&lines[i]), cli_percent_text(g->share, share, sizeof share));
+                            lines[i].said, cli_percent_text(g->share, share, sizeof share));
         n++;
     }
     if (kernels == 0)
@@ -339,6 +347,14 @@ bool diff_row_matters(const struct diff_report *r, const struct diff_pair *pair)
     }
 }
 
+/* True if a side has too few launches for blocks. */
+static bool is_too_short(const struct diff_report *r, const struct diff_pair *pair)
+{
+    return !r->diff->by_runs && !r->diff->by_minutes && pair->level != DIFF_ONE_SIDE &&
+           (pair->sums[DIFF_A].launches < DIFF_BLOCKED_LAUNCHES_MIN ||
+            pair->sums[DIFF_B].launches < DIFF_BLOCKED_LAUNCHES_MIN);
+}
+
 const char *diff_row_reason(const struct diff_report *r, const struct diff_pair *pair,
                             char text[DIFF_REASON_BYTES])
 {
@@ -351,13 +367,15 @@ const char *diff_row_reason(const struct diff_report *r, const struct diff_pair 
         (void)snprintf(text, DIFF_REASON_BYTES, "replaced: %" PRIu32 " kernel%s by %" PRIu32 "; %s",
                        pair->kernels[DIFF_A], pair->kernels[DIFF_A] == 1 ? "" : "s", pair->kernels[DIFF_B],
                        isnan(r->diff->work) ? "no verdict, since the work of the sides is not known"
-                                            : "the verdicts on its layer and on the total decide");
+                                            : "the verdicts on its groups decide");
+    else if (is_too_short(r, pair))
+        (void)snprintf(text, DIFF_REASON_BYTES, "fewer than %d launches", DIFF_BLOCKED_LAUNCHES_MIN);
     if (!diff_is_change(diff_verdict_of(r->diff, pair, DIFF_METRIC_TIME, r->floor, r->min_share)))
         return text;
     for (size_t i = 0; i < r->levels.n; i++) {
         const struct diff_group *g = &r->levels.groups[i];
         if (g->scope == DIFF_SCOPE_KERNEL && g->verdict == DIFF_SAME &&
-            strcmp(g->name, pair->main_item[DIFF_A]->row->mangled) == 0)
+            diff_group_has(r->diff, &r->levels, g, pair))
             (void)snprintf(text, DIFF_REASON_BYTES,
                            "the kernel is the same over its %" PRIu32
                            " configurations (%s); this is a part of it",

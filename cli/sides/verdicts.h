@@ -8,10 +8,10 @@
 struct diff_group_line {
     const struct diff_group *group;
     const char *level, *verdict;
-    char name[512];      /* the path of the layer, the family, the kernel's short name */
-    const char *mangled; /* mangled name of a kernel; NULL: the group is no kernel */
-    const char *words;   /* words of a kernel, for sentences on a screen if its name is long; NULL: none */
-    const char *basis;   /* of the change: "launch"; "work", if a part of it is for the same work */
+    char name[512]; /* the path of the layer, the family, the kernel's short name as in struct diff_line */
+    char said[512]; /* the same for sentences on a screen: words in place of a kernel's long name */
+    const char *mangled[DIFF_SIDES]; /* mangled name of a kernel; NULL: the group is no kernel, or several */
+    const char *basis;               /* of the change: "launch"; "work", if a part is for the same work */
     double change, low, high;
     double to_control, to_control_low, to_control_high;
     double share, q;
@@ -26,7 +26,7 @@ struct diff_group_line *diff_make_group_lines(const struct diff_report *report);
 
 /* Sets `within` of the first 32 changed lines: the largest group with the same verdict that has 90 % of the
  * line's time, too. diff_make_group_lines() calls it. */
-void diff_find_within(const struct diff *diff, struct diff_group_line *lines, size_t n);
+void diff_find_within(const struct diff_report *report, struct diff_group_line *lines);
 
 /* Returns the line to print after `line`, the first after NULL; NULL: there is none. Lines are groups that
  * have changed and are within no other, the largest change first, and the total, first if it has changed,

@@ -1,21 +1,8 @@
 /* Groups of a comparison within larger groups with the same change; see verdicts.h. Pure; any thread. */
-#include <string.h>
-
 #include "verdicts.h"
 
 enum { NESTED_MAX = 32 }; /* changed groups that are looked for within each other */
 #define WITHIN 0.9        /* part of a group's time that is another group's, too */
-
-static bool has_pair(const struct diff_group *group, const struct diff_pair *pair)
-{
-    const struct diff_item *item = pair->main_item[DIFF_A];
-    const char *const names[DIFF_SCOPE_COUNT] = {[DIFF_SCOPE_TOTAL] = group->name,
-                                                 [DIFF_SCOPE_LAYER] = item ? item->layer : NULL,
-                                                 [DIFF_SCOPE_FAMILY] = item ? item->row->family : NULL,
-                                                 [DIFF_SCOPE_KERNEL] = item ? item->row->mangled : NULL};
-    return item && pair->main_item[DIFF_B] && names[group->scope] &&
-           strcmp(names[group->scope], group->name) == 0;
-}
 
 static double time_of(const struct diff_group *group)
 {
@@ -23,16 +10,18 @@ static double time_of(const struct diff_group *group)
 }
 
 /* True if at least WITHIN of the part's time is the whole's, too. */
-static bool is_within(const struct diff *diff, const struct diff_group *part, const struct diff_group *whole)
+static bool is_within(const struct diff_report *r, const struct diff_group *part,
+                      const struct diff_group *whole)
 {
+    const struct diff *diff = r->diff;
     double all = 0, common = 0;
     for (uint32_t i = 0; i < diff->n_pairs; i++) {
         const struct diff_pair *pair = &diff->pairs[i];
-        if (!has_pair(part, pair))
+        if (!diff_group_has(diff, &r->levels, part, pair))
             continue;
         double ns = (double)pair->sums[DIFF_A].total_ns + (double)pair->sums[DIFF_B].total_ns;
         all += ns;
-        common += has_pair(whole, pair) ? ns : 0;
+        common += diff_group_has(diff, &r->levels, whole, pair) ? ns : 0;
     }
     return all > 0 && common >= WITHIN * all;
 }
@@ -42,8 +31,9 @@ static bool is_changed(const struct diff_group_line *line)
     return diff_is_change(line->group->verdict);
 }
 
-void diff_find_within(const struct diff *diff, struct diff_group_line *lines, size_t n)
+void diff_find_within(const struct diff_report *r, struct diff_group_line *lines)
 {
+    size_t n = r->levels.n;
     struct diff_group_line *changed[NESTED_MAX];
     size_t count = 0;
     for (size_t i = 0; i < n && count < NESTED_MAX; i++)
@@ -56,7 +46,7 @@ void diff_find_within(const struct diff *diff, struct diff_group_line *lines, si
             bool is_larger = around > own || (around >= own && k < i);
             double known = changed[i]->within ? time_of(changed[i]->within->group) : 0;
             if (k != i && is_larger && around > known && part->verdict == whole->verdict &&
-                is_within(diff, part, whole))
+                is_within(r, part, whole))
                 changed[i]->within = changed[k];
         }
     for (size_t i = 0; i < count; i++)

@@ -219,13 +219,13 @@ for run in 2 3; do
     has stdout 'FASTER in layer mlp: -2'
     has stdout '% for the same work (95 %: -2'
     has stdout 'undecided: mul + sum -> fused in mlp'
-    has stdout 'replaced: 2 kernels by 1; the verdicts on its layer and on the total decide'
+    has stdout 'replaced: 2 kernels by 1; the verdicts on its groups decide'
     has stdout 'kernels 2 -> 1'
 done
 expect 0 "$occq" diff -d replaced.db 2 1
 has stdout 'SLOWER in layer mlp: +3'
 has stdout 'undecided: fused -> mul + sum in mlp'
-has stdout 'replaced: 1 kernel by 2; the verdicts on its layer and on the total decide'
+has stdout 'replaced: 1 kernel by 2; the verdicts on its groups decide'
 expect 0 "$occq" diff -d replaced.db 1 2 --by layer --csv -o verdict,layer,basis
 has stdout 'better,mlp,work'
 has stdout 'same,rest,launch'

@@ -35,6 +35,12 @@ def occq(*arguments):
     return result.stdout
 
 
+def layer_of(name, grid):
+    """The kernels in turn; the kernels in the place of k3 are in its layer."""
+    places = [(known, of) for known, of, _ in BEFORE]
+    return "odd" if (places.index((name, grid)) if (name, grid) in places else 7) % 2 else "even"
+
+
 def record(label, seed, kernels):
     noise = random.Random(seed)
     events, at = [], 1767225600000000 + seed * 10000000
@@ -46,7 +52,7 @@ def record(label, seed, kernels):
                              "shared memory": 0, "grid": [grid, 1, 1], "block": [128, 1, 1]}},
                    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at + 10, "dur": 5,
                     "args": {"correlation": i + 1}},
-                   {"ph": "X", "cat": "user_annotation", "name": "net/" + ("odd" if i % 2 else "even"), "pid": 9, "tid": 9,
+                   {"ph": "X", "cat": "user_annotation", "name": "net/" + layer_of(name, grid), "pid": 9, "tid": 9,
                     "ts": at, "dur": 18, "args": {}}]
         at += 400
     device = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
@@ -142,6 +148,20 @@ def check_expression():
     check(json.loads(answer.stdout)["kernels_note"] is None and answer.returncode == 0, f"an expression: {answer}")
 
 
+def check_renamed():
+    """A kernel with another name, and one that two replaced, have a verdict under the names of both sides."""
+    for label, name, words, mangled in (("renamed", "k3 -> j3", "renamed kernel", "j3"),
+                                        ("split", "k3 -> j3 + j4", "replaced kernels", None)):
+        document = json.loads(occq("diff", "--json", "label:before", f"label:{label}"))
+        found = [group for group in document["verdicts"] if group["level"] == "kernel" and group["name"] == name]
+        check([(group["verdict"], group["kernel_mangled"], group["kernel_mangled_b"]) for group in found] ==
+              [("worse", "k3", mangled)], f"{label}: {[group['name'] for group in document['verdicts']]} {found}")
+        same = [group for group in document["verdicts"] if (group["level"], group["name"]) == ("kernel", "k5")]
+        check(all(group["kernel_mangled_b"] == "k5" for group in same) and same, f"a name of both sides: {same}")
+        text = occq("diff", "label:before", f"label:{label}")
+        check(f"{words} {name}" in " ".join(text.split()), f"sentence about {label}: {text}")
+
+
 check_numbered_words()
 check_expression()
 os.remove("h.db")
@@ -152,8 +172,11 @@ for count in range(3):
     record("same", 20 + count, BEFORE)
     record("one_slow", 30 + count, [(name, grid, us * (2 if name == "k3" else 1)) for name, grid, us in BEFORE])
     record("evil", 40 + count, [(name, grid, us * (1.5 if name == EVIL else 1)) for name, grid, us in BEFORE])
+    record("renamed", 50 + count, [("j3", grid, us * 1.5) if name == "k3" else (name, grid, us) for name, grid, us in BEFORE])
+    record("split", 60 + count, BEFORE[:7] + [("j3", 1000, 20), ("j4", 1000, 20)] + BEFORE[8:])
 check_runs()
 check_order()
+check_renamed()
 check_configurations()
 check_markdown()
 sys.exit(1 if failed else 0)

@@ -347,9 +347,9 @@ static void few_launches_decide_nothing(void **state)
 
 /* ---- replaced kernels ---- */
 
-/* Steps of a program: six kernels of the layer "Net/rest", and in "Net/mlp" the kernels of one of two forms:
- * `sum` and `mul`, or `fused`, which does the work of both. */
-enum { FORM_TWO, FORM_ONE };
+/* Steps of a program: six kernels of the layer "Net/rest", and in "Net/mlp" the kernels of one of three
+ * forms: `sum` and `mul`, or `fused`, which does the work of both, or `fused` with the name `other`. */
+enum { FORM_TWO, FORM_ONE, FORM_OTHER };
 struct program {
     uint32_t form, steps;
     double factor;  /* of the time of its form */
@@ -357,8 +357,8 @@ struct program {
 };
 
 static const char *const program_names[] = {"rest_a", "rest_b", "rest_c", "rest_d", "rest_e",
-                                            "rest_f", "sum",    "mul",    "fused"};
-enum { REST = 6, PROGRAM_ROWS = COUNT(program_names), SUM = REST, MUL, FUSED };
+                                            "rest_f", "sum",    "mul",    "fused",  "other"};
+enum { REST = 6, PROGRAM_ROWS = COUNT(program_names), SUM = REST, MUL, FUSED, OTHER };
 
 struct steps {
     struct diff diff;
@@ -372,8 +372,8 @@ struct steps {
 
 static void add_step(struct steps *s, const struct program *program, uint32_t side, uint64_t *random)
 {
-    static const double us[PROGRAM_ROWS] = {50, 60, 70, 80, 90, 100, 100, 200, 300};
-    static const uint32_t forms[][4] = {{0, SUM, MUL, 1}, {0, FUSED, 1, 2}};
+    static const double us[PROGRAM_ROWS] = {50, 60, 70, 80, 90, 100, 100, 200, 300, 300};
+    static const uint32_t forms[][4] = {{0, SUM, MUL, 1}, {0, FUSED, 1, 2}, {0, OTHER, 1, 2}};
     const uint32_t *order = forms[program->form];
     for (uint32_t i = 0; i < 4 + REST; i++) {
         uint32_t row = i < 4 ? order[i] : i - 4;
@@ -398,7 +398,7 @@ static void add_program(struct steps *s, const struct program *program, uint32_t
         s->rows[side][row].of = &any_row;
         s->rows[side][row].id = row;
         s->rows[side][row].mangled = s->rows[side][row].demangled = program_names[row];
-        s->rows[side][row].family = row < REST ? "rest" : row == FUSED ? "fused" : "elementwise";
+        s->rows[side][row].family = row < REST ? "rest" : row < FUSED ? "elementwise" : program_names[row];
         s->part_of[side][row] = (uint32_t)s->n_parts;
         if (s->rows[side][row].launches > 0)
             s->parts[s->n_parts++] = (struct diff_part){
@@ -458,9 +458,9 @@ static void end_steps(struct steps *s)
     free(s);
 }
 
-/* Two kernels that one replaced, or one that two replaced: the layer has the verdict, on the time for the
- * same work, also if B makes more steps. No family and no kernel has it. */
-static void a_layer_decides_on_replaced_kernels(void **state)
+/* Two kernels that one replaced, one that two replaced, or a kernel with another name: the layer, A's family
+ * and the pair of names have the verdict, on the time for the same work, also if B makes more steps. */
+static void groups_decide_on_replaced_kernels(void **state)
 {
     static const struct {
         struct program a, b;
@@ -473,8 +473,12 @@ static void a_layer_decides_on_replaced_kernels(void **state)
         {{FORM_ONE, 30, 1, false}, {FORM_TWO, 20, 1.25, false}, DIFF_WORSE, 1.25},
         {{FORM_TWO, 200, 1, false}, {FORM_ONE, 200, 1, false}, DIFF_SAME, 1},
         {{FORM_ONE, 200, 1, false}, {FORM_TWO, 200, 1, false}, DIFF_SAME, 1},
+        {{FORM_ONE, 20, 1, false}, {FORM_OTHER, 20, 1.5, false}, DIFF_WORSE, 1.5},
+        {{FORM_OTHER, 20, 1, false}, {FORM_ONE, 30, 0.8, false}, DIFF_BETTER, 0.8},
         {{FORM_TWO, 20, 1, false}, {FORM_ONE, 20, 0.8, true}, DIFF_UNDECIDED, NAN},
     };
+    static const char *const families[] = {"elementwise", "fused", "other"};
+    static const char *const kernels[] = {"mul\nsum", "fused", "other"};
     (void)state;
     for (size_t i = 0; i < COUNT(known); i++)
         for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -483,49 +487,63 @@ static void a_layer_decides_on_replaced_kernels(void **state)
             const struct diff_group *rest = group_of(s, DIFF_SCOPE_LAYER, "Net/rest");
             assert_int_equal(rest->verdict, DIFF_SAME);
             assert_false(rest->is_for_work);
-            assert_null(group_of(s, DIFF_SCOPE_FAMILY, "fused"));
-            assert_null(group_of(s, DIFF_SCOPE_KERNEL, "fused"));
+            const struct diff_group *family = group_of(s, DIFF_SCOPE_FAMILY, families[known[i].a.form]);
+            const struct diff_group *kernel = group_of(s, DIFF_SCOPE_KERNEL, kernels[known[i].a.form]);
+            assert_null(group_of(s, DIFF_SCOPE_FAMILY, families[known[i].b.form]));
+            assert_null(group_of(s, DIFF_SCOPE_KERNEL, kernels[known[i].b.form]));
             assert_null(group_of(s, DIFF_SCOPE_KERNEL, "sum"));
+            assert_null(group_of(s, DIFF_SCOPE_KERNEL, "rest_a")->name_b);
             if (isnan(known[i].ratio)) {
-                assert_true(isnan(s->diff.work) && !mlp);
+                assert_true(isnan(s->diff.work) && !mlp && !family && !kernel);
             } else {
+                assert_true(family && family->verdict == known[i].verdict);
+                assert_true(kernel && kernel->verdict == known[i].verdict);
+                assert_string_equal(kernel->name_b, kernels[known[i].b.form]);
+                assert_true(diff_group_has(&s->diff, &s->levels, kernel, kernel->main_pair));
                 if (!mlp || mlp->verdict != known[i].verdict ||
-                    fabs(mlp->ratio.ratio - known[i].ratio) > 0.02)
+                    fabs(mlp->ratio.ratio / known[i].ratio - 1) > 0.025)
                     fail_msg("%zu, seed %d: %d, %g", i, (int)seed, mlp ? (int)mlp->verdict : -1,
                              mlp ? mlp->ratio.ratio : NAN);
-                assert_true(mlp->is_for_work);
+                assert_int_equal(mlp->is_for_work,
+                                 known[i].a.form == FORM_TWO || known[i].b.form == FORM_TWO);
                 assert_true(s->levels.pooled_share == 1);
             }
             end_steps(s);
         }
 }
 
-/* The row names the kernels of both sides and has no verdict of its own. */
+/* The row names the kernels of both sides, and why it has no verdict. */
 static void replaced_kernels_are_named(void **state)
 {
-    static const struct program two = {FORM_TWO, 20, 1, false};
     static const struct {
-        struct program b;
-        const char *reason;
+        struct program a, b;
+        const char *kernel, *reason;
     } known[] = {
-        {{FORM_ONE, 30, 0.8, false},
-         "replaced: 2 kernels by 1; the verdicts on its layer and on the total decide"},
-        {{FORM_ONE, 20, 0.8, true}, "not comparable: another number of launches, each with other work"},
+        {{FORM_TWO, 20, 1, false},
+         {FORM_ONE, 30, 0.8, false},
+         "k + k -> k",
+         "replaced: 2 kernels by 1; the verdicts on its groups decide"},
+        {{FORM_ONE, 20, 1, false}, {FORM_OTHER, 20, 1.5, false}, "k -> k", "fewer than 45 launches"},
+        {{FORM_ONE, 60, 1, false}, {FORM_OTHER, 60, 1.02, false}, "k -> k", ""},
+        {{FORM_TWO, 20, 1, false},
+         {FORM_ONE, 20, 0.8, true},
+         "k + k -> k",
+         "not comparable: another number of launches, each with other work"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(known); i++) {
-        struct steps *s = compare_programs(&two, &known[i].b, 1);
+        struct steps *s = compare_programs(&known[i].a, &known[i].b, 1);
         struct diff_report report = {
             .diff = &s->diff, .floor = FLOOR, .min_share = MIN_SHARE, .levels = s->levels};
         struct diff_line *lines = diff_make_lines(&report), *line = lines;
         assert_non_null(lines);
         while (line->pair->level != DIFF_PLACE)
             line++;
-        assert_string_equal(line->kernel, "k + k -> k"); /* short names of the rows */
-        assert_string_equal(line->verdict, "undecided");
+        assert_string_equal(line->kernel, known[i].kernel); /* short names of the rows */
+        assert_string_equal(line->verdict, known[i].reason[0] ? "undecided" : "same");
         assert_string_equal(line->reason, known[i].reason);
         assert_true(line->matters);
-        assert_non_null(strstr(line->changes, "kernels 2 -> 1"));
+        assert_true(known[i].a.form != FORM_TWO || strstr(line->changes, "kernels 2 -> 1"));
         free(lines);
         end_steps(s);
     }
@@ -633,7 +651,7 @@ int main(void)
         cmocka_unit_test(a_small_change_is_the_same),
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(few_launches_decide_nothing),
-        cmocka_unit_test(a_layer_decides_on_replaced_kernels),
+        cmocka_unit_test(groups_decide_on_replaced_kernels),
         cmocka_unit_test(replaced_kernels_are_named),
         cmocka_unit_test(sentences_name_the_group_and_the_control),
         cmocka_unit_test(rows_matter_where_no_group_decides),
