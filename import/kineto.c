@@ -27,17 +27,29 @@
     "the split of shared memory into static and dynamic, the driver's shared-memory carve-out, cluster "     \
     "size, local memory, launch type"
 
+/* Kernels that start longer before 0 are damage; else their times would move all others out of range. */
+#define EARLIEST_NS INT64_C(-31536000000000000) /* a year */
+
+/* Returns the shift by which times without an epoch begin at 1 ns if the first is earlier: the history has no
+ * launch at 0 or before. */
+static int64_t shift_early(int64_t shift_ns, int64_t first_ns)
+{
+    int64_t moved_ns = 0;
+    bool is_early = first_ns < 1 && first_ns >= EARLIEST_NS;
+    return is_early && !__builtin_add_overflow(shift_ns, 1 - first_ns, &moved_ns) ? moved_ns : shift_ns;
+}
+
 static void finish(struct occ_kineto *k)
 {
     int64_t shift_ns = occ_kineto_get(k, BASE_TIME), first_ns = 0, rank = occ_kineto_get(k, RANK);
-    bool known = k->first_ns != INT64_MAX && !__builtin_add_overflow(k->first_ns, shift_ns, &first_ns) &&
-                 first_ns >= EPOCH_FROM_NS && first_ns < EPOCH_TO_NS;
+    bool has_first = k->first_ns != INT64_MAX && !__builtin_add_overflow(k->first_ns, shift_ns, &first_ns);
+    bool known = has_first && first_ns >= EPOCH_FROM_NS && first_ns < EPOCH_TO_NS;
     struct occ_import_recording recording = {
         .missing_fields = MISSING_FIELDS,
         .pid = !k->several_pids && k->pid > 0 && k->pid <= INT32_MAX ? (int32_t)k->pid : 0,
         .rank = occ_kineto_has(k, RANK) && rank >= 0 && rank <= INT32_MAX ? (int32_t)rank : -1,
         .time_base_unknown = !known,
-        .shift_ns = shift_ns,
+        .shift_ns = has_first && !known ? shift_early(shift_ns, first_ns) : shift_ns,
     };
     if (occ_kineto_has(k, SCHEMA))
         (void)snprintf(recording.tool_version, sizeof recording.tool_version, "schema %lld",

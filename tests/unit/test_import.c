@@ -286,6 +286,36 @@ static void kineto_forms(void **state)
     assert_int_equal(r.launches, 1);
 }
 
+/* Times without an epoch may begin at 0 or before: the history's begin at 1 ns. */
+static void kineto_early_times(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *ts;
+        int64_t first_ns;
+        uint64_t launches;
+    } cases[] = {
+        {"0", 1, 2},
+        {"-5.5", 1, 2},
+        {"0.001", 1, 2},
+        {"0.002", 2, 2},
+        {"-40000000000000", 7000, 1}, /* more than a year: damage */
+    };
+    char text[2048];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        (void)snprintf(
+            text, sizeof text,
+            TRACE(KERNEL("\"ts\": 7, \"dur\": 1, " ARGS) "," KERNEL("\"ts\": %s, \"dur\": 1, " ARGS)),
+            cases[i].ts);
+        struct occ_import_result r = import_text(w, text);
+        assert_int_equal(r.launches, cases[i].launches);
+        assert_true(r.time_base_unknown);
+        assert_int_equal(number(w, "SELECT min(start_ns) FROM launch WHERE run_id = "
+                                   "(SELECT max(run_id) FROM stored_run)"),
+                         cases[i].first_ns);
+    }
+}
+
 /* A launch that cannot be imported is counted by reason; other launches are imported. */
 static void kineto_skips(void **state)
 {
@@ -1197,6 +1227,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(catalog),
         TEST(kineto_launch),
         TEST(kineto_forms),
+        TEST(kineto_early_times),
         TEST(kineto_skips),
         TEST(kineto_edges_of_minutes),
         TEST(kineto_ends_of_time),
