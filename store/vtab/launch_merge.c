@@ -5,9 +5,37 @@
 
 /* Maximum number of decoded chunks, some MB each; beyond it, chunks far down the heap are decoded again
  * later. */
-#define DECODERS_MAX 64u
-/* More programs than run at the same time in any real history; bounds the memory for a hostile file. */
+#define DECODERS_MAX OCC_LAUNCH_MERGE_MAX
+/* Maximum number of open chunks of one run (see occ_launch_merge_is_wide()); bounds the memory for a hostile
+ * file. */
 #define OPEN_MAX 1024u
+
+/* Replaces the ends before `start_ns` by the end of another chunk. Returns the number of ends. */
+static uint32_t keep_open(int64_t *ends, uint32_t n, int64_t start_ns, int64_t end_ns)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (ends[i] >= start_ns)
+            ends[kept++] = ends[i];
+    ends[kept++] = end_ns;
+    return kept;
+}
+
+int occ_launch_merge_is_wide(sqlite3_vtab *vtab, bool *ret_wide)
+{
+    int64_t ends[OCC_LAUNCH_MERGE_MAX + 1];
+    sqlite3_stmt *chunks = NULL;
+    uint32_t n = 0;
+    int rc = occ_vtab_prepare(vtab, &chunks,
+                              "SELECT first_start_ns, last_start_ns FROM \"%w\".stored_chunk ORDER BY 1");
+    while (rc == SQLITE_OK && n <= OCC_LAUNCH_MERGE_MAX && (rc = occ_vtab_step(vtab, chunks)) == SQLITE_ROW) {
+        n = keep_open(ends, n, sqlite3_column_int64(chunks, 0), sqlite3_column_int64(chunks, 1));
+        rc = SQLITE_OK;
+    }
+    (void)sqlite3_finalize(chunks);
+    *ret_wide = n > OCC_LAUNCH_MERGE_MAX;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
 
 static uint32_t row_of(const struct occ_launch_merge *m, const struct occ_launch_chunk *c)
 {
@@ -92,7 +120,7 @@ static int open_chunk(struct occ_launch_merge *m, struct occ_launch_scan *scan)
 {
     if (m->n == OPEN_MAX)
         return occ_vtab_fail(scan->vtab, SQLITE_ERROR,
-                             "launch: too many runs at a time to merge; ORDER BY +start_ns sorts instead");
+                             "launch: too many chunks at a time to merge; ORDER BY +start_ns sorts instead");
     if (!reserve(m) || !assign_decoder(m, m->chunks[m->n]))
         return SQLITE_NOMEM;
     struct occ_launch_chunk *c = m->chunks[m->n];

@@ -12,6 +12,12 @@ struct occ_launch_merge {
     bool listed, descending, started;
 };
 
+/* More chunks at a time than stay decoded: SQLite sorts faster than chunks are decoded again. */
+#define OCC_LAUNCH_MERGE_MAX 64u
+
+/* True if more than OCC_LAUNCH_MERGE_MAX chunks of the history overlap. Reads the times of all chunks. */
+int occ_launch_merge_is_wide(sqlite3_vtab *vtab, bool *ret_wide);
+
 /* `list` gives chunks by first_start_ns, or for descending order by last_start_ns. The caller owns `list`,
  * which must live until the end of the scan. SQLite codes. */
 int occ_launch_merge_start(struct occ_launch_merge *merge, struct occ_launch_scan *scan, sqlite3_stmt *list,

@@ -91,9 +91,9 @@ static uint32_t group_columns(const sqlite3_index_info *info)
     return columns;
 }
 
-/* Starts are merged from the chunks; the order by run or device is the order of the list of chunks;
- * configurations and kernels are gathered from all chunks. */
-static void plan_order(sqlite3_index_info *info)
+/* Starts are merged from the chunks, unless too many overlap; the order by run or device is the order of the
+ * list of chunks; configurations and kernels are gathered from all chunks. */
+static int plan_order(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     static const int orders[LAUNCH_COLUMN_COUNT] = {[COLUMN_START] = PLAN_BY_START,
                                                     [COLUMN_RUN] = PLAN_BY_RUN,
@@ -105,18 +105,23 @@ static void plan_order(sqlite3_index_info *info)
     bool descending = order != 0 && info->aOrderBy[0].desc;
     bool groups = order & PLAN_GROUPS;
     uint32_t columns = groups ? group_columns(info) : 0;
+    bool is_wide = false;
     if (order == 0 || (groups && (columns == 0 || descending)))
-        return;
+        return SQLITE_OK;
+    int rc = order == PLAN_BY_START && !is_fixed(info, COLUMN_RUN) ? occ_launch_merge_is_wide(vtab, &is_wide)
+                                                                   : SQLITE_OK;
+    if (rc != SQLITE_OK || is_wide)
+        return rc;
     info->idxNum |= order | (descending ? PLAN_DESCENDING : 0) | (int)columns * PLAN_COLUMNS;
     info->orderByConsumed = 1;
+    return SQLITE_OK;
 }
 
 static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     info->idxNum = info->colUsed >> LAUNCH_COLUMN_COUNT != 0 ? PLAN_CONFIGS : 0;
     int rc = occ_vtab_plan(vtab, info, keys, OCC_LAUNCH_KEY_COUNT, statistics);
-    plan_order(info);
-    return rc;
+    return rc == SQLITE_OK ? plan_order(vtab, info) : rc;
 }
 
 /* ---- scan ---- */
