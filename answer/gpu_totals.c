@@ -6,6 +6,9 @@
 /* Sums of estimates, in nanoseconds. */
 struct sums {
     double recorded, unrecorded, duration, busy, others, launch_wait;
+    /* time of launches that start before the question's time, also without communication; time behind its end
+     */
+    double entering, others_entering, leaving;
     double launches, read;
     double alone; /* time of the GPU / sum of the times of its runs: 1 if no runs overlap */
 };
@@ -20,6 +23,9 @@ static void add_estimate(struct sums *sums, const struct occ_gpu_estimate *e)
     sums->busy += e->is_replay ? (double)e->duration_ns : (double)e->busy_ns;
     sums->others += (double)e->others_busy_ns;
     sums->launch_wait += e->is_replay ? 0 : (double)e->launch_ns;
+    sums->entering += (double)e->entering_ns;
+    sums->others_entering += (double)e->others_entering_ns;
+    sums->leaving += (double)e->leaving_ns;
     sums->launches += (double)e->launches;
     sums->read += (double)e->read;
 }
@@ -80,8 +86,8 @@ static int set_alone(const struct occ_gpu_estimates *estimates, int64_t device, 
 
 /* ---- times ---- */
 
-/* Sets a GPU's times. Busy time is the exact sum of durations, scaled by busy time / sum of durations of the
- * launches that were read; waits are scaled by the number of launches. */
+/* Sets a GPU's times. Busy time is the exact sum of durations in the question's time, scaled by busy time /
+ * sum of durations of the launches that were read; waits are scaled by the number of launches. */
 static void fill(const struct sums *read, const struct sums *all, const struct occ_device_sums *known,
                  struct occ_gpu_totals *gpu)
 {
@@ -90,7 +96,10 @@ static void fill(const struct sums *read, const struct sums *all, const struct o
     double alone = like->duration > 0 ? like->busy / like->duration : 1;
     gpu->window_s = read->recorded * read->alone * 1e-9;
     gpu->unrecorded_s = read->unrecorded * read->alone * 1e-9;
-    gpu->busy_s = occ_at_most(known->duration_ns * alone * 1e-9, gpu->window_s);
+    double listed_ns = occ_positive(known->duration_ns - read->leaving);
+    double duration_ns = listed_ns + read->entering;
+    gpu->unlisted_s = listed_ns > 0 ? read->others_entering * 1e-9 * (known->duration_ns / listed_ns) : 0;
+    gpu->busy_s = occ_at_most(duration_ns * alone * 1e-9, gpu->window_s);
     gpu->launch_wait_s = like->read > 0 ? like->launch_wait / like->read * (double)known->launches * 1e-9 : 0;
     if (read->alone < 1) /* while one program waits, another one may run */
         gpu->launch_wait_s = occ_at_most(gpu->launch_wait_s, occ_positive(gpu->window_s - gpu->busy_s));

@@ -7,7 +7,7 @@
 /* All launches of an overview on one device, from rollups. */
 struct occ_device_sums {
     int64_t device;
-    double duration_ns; /* sum of durations */
+    double duration_ns; /* sum of whole durations of launches that start in the question's time */
     uint64_t launches;
 };
 

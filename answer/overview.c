@@ -200,6 +200,8 @@ static void split_unknown(struct work *w)
 
 static void sum_durations(const struct work *w)
 {
+    for (size_t i = 0; i < w->n_gpus; i++)
+        w->durations[i] = w->gpus[i].unlisted_s;
     for (size_t i = 0; i < w->n_kernels; i++) {
         const struct occ_kernel_totals *kernel = &w->kernels[i];
         w->durations[kernel->gpu] += kernel->time_s;

@@ -150,6 +150,8 @@ int occ_share_kernels(const struct occ_totals *totals, double *shares)
         kernels[i] = rows[i].kernels * rows[i].window_s;
         window += rows[i].window_s;
     }
+    for (size_t i = 0; i < totals->n_gpus; i++)
+        sums[i] = occ_positive(totals->gpus[i].unlisted_s);
     for (size_t i = 0; i < totals->n_kernels; i++)
         if (!occ_is_communication(&totals->kernels[i]))
             sums[totals->kernels[i].gpu] += occ_positive(totals->kernels[i].time_s);

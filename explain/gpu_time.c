@@ -98,6 +98,8 @@ static void sum_durations(struct work *w)
             occ_positive(kernel->time_s);
     }
     for (size_t i = 0; i < w->totals->n_gpus; i++)
+        w->sums[i].others += occ_positive(w->totals->gpus[i].unlisted_s);
+    for (size_t i = 0; i < w->totals->n_gpus; i++)
         w->seconds[i] = divide(&w->totals->gpus[i], &w->sums[i]);
 }
 
@@ -151,7 +153,7 @@ static void add_kernels(const struct work *w, struct occ_gpu_time *rows)
     }
 }
 
-/* Turns seconds into shares. Busy time without any kernel is unknown. */
+/* Turns seconds into shares. Busy time without a kernel of the list is unknown. */
 static void normalise(struct occ_gpu_time *row)
 {
     double window = row->window_s > 0 ? row->window_s : 1, known = row->used + row->unknown;

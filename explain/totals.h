@@ -24,6 +24,9 @@ struct occ_gpu_totals {
     /* time in which communication ran and no other kernel; NaN: unknown, then the busy time is divided in
      * proportion to the sums of durations */
     double communication_s;
+    /* durations of launches other than communication that belong to no kernel of the list, in the scale of
+     * the kernels' times: kernels that run into a period */
+    double unlisted_s;
 };
 
 /* A predicted saving: part of a time that a change saves. NaN: unknown. */

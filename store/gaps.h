@@ -95,15 +95,20 @@ struct occ_gpu_estimate {
     uint64_t recorded_ns;
     uint64_t unrecorded_ns; /* the rest of the time from the first start to the last end */
     uint64_t launches; /* stored individually; launches in chunks of which a part lies in the time count */
-    /* of the launches that were read: */
-    uint64_t read, duration_ns; /* number, sum of durations */
-    uint64_t busy_ns;           /* union of their times */
-    uint64_t others_busy_ns;    /* the same without the launches of the given kernels */
-    uint64_t launch_ns;         /* time in which the GPU waited for their launch */
-    int64_t first_ns, last_ns;  /* first start and last end in the filter's time */
-    uint64_t lost, of_launches; /* of the run, on all GPUs, at any time: launches lost, launches recorded */
-    uint8_t uuid[16];           /* of the device */
-    bool has_uuid;              /* false: GPUs of several machines may have this device */
+    /* of the launches that were read, each cut to the filter's time: */
+    uint64_t read;           /* number that start in the time */
+    uint64_t duration_ns;    /* sum of durations */
+    uint64_t busy_ns;        /* union of their times */
+    uint64_t others_busy_ns; /* the same without the launches of the given kernels */
+    uint64_t launch_ns;      /* time in which the GPU waited for their launch */
+    /* exact, whatever was read: time in the filter's time of launches that start before it, and time after
+     * it of launches that start in it */
+    uint64_t entering_ns, leaving_ns;
+    uint64_t others_entering_ns; /* entering_ns without the launches of the given kernels */
+    int64_t first_ns, last_ns;   /* first start and last end in the filter's time */
+    uint64_t lost, of_launches;  /* of the run, on all GPUs, at any time: launches lost, launches recorded */
+    uint8_t uuid[16];            /* of the device */
+    bool has_uuid;               /* false: GPUs of several machines may have this device */
     bool
         is_replay; /* from a report of Nsight Compute, which runs kernels one by one: times have no meaning */
 };
@@ -112,8 +117,9 @@ struct occ_gpu_estimates {
     size_t n, allocated;
 };
 
-/* Uses only the filter's runs and time. `others_than`: ids of the kernels without which others_busy_ns
- * counts. Runs of which no launch is stored individually have read 0. */
+/* Uses only the filter's runs and time; a launch that starts before the time counts from its begin. Launches
+ * of a replay are never cut. `others_than`: ids of the kernels without which others_busy_ns counts. Runs of
+ * which no launch is stored individually have read 0. */
 int occ_store_gpu_estimates(struct occ_store *store, const struct occ_filter *filter,
                             const struct occ_map *others_than, struct occ_gpu_estimates *ret_estimates,
                             struct occ_error *err);

@@ -10,10 +10,11 @@
       "WHERE run_id = ? AND device_id = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns") \
     X(NEWEST_RUN_OF_CONFIG, "SELECT max(run_id) FROM stored_run_config WHERE config_id = ?") \
     X(CHUNKS_OF_FILTER, "SELECT chunk_id, run_id, device_id, launches, first_start_ns, last_end_ns " \
-      "FROM stored_chunk WHERE last_start_ns >= ? AND first_start_ns < ? " \
+      "FROM stored_chunk WHERE (last_start_ns >= ?1 OR last_end_ns > ?1) AND first_start_ns < ?2 " \
       "ORDER BY run_id, device_id, first_start_ns, chunk_id") \
     X(CHUNKS_OF_RUN, "SELECT chunk_id, run_id, device_id, launches, first_start_ns, last_end_ns " \
-      "FROM stored_chunk WHERE last_start_ns >= ? AND first_start_ns < ? AND run_id = ? " \
+      "FROM stored_chunk WHERE (last_start_ns >= ?1 OR last_end_ns > ?1) AND first_start_ns < ?2 AND " \
+      "run_id = ?3 " \
       "ORDER BY device_id, first_start_ns, chunk_id") \
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
     X(DEVICES_OF_RUN, "SELECT DISTINCT c.device_id FROM stored_run_config x JOIN stored_launch_config c " \

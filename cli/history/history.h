@@ -17,7 +17,8 @@ struct history_args {
 
 #define CLI_OPTIONS_PERIOD                                                                                   \
     CLI_OPTION(0, "since", CLI_MOMENT, struct history_args, filter.since_ns, "WHEN",                         \
-               "only from then on: " CLI_MOMENT_HELP),                                                       \
+               "only from then on: " CLI_MOMENT_HELP                                                         \
+               "; rows count whole launches by their start, GPU time the part of each in the period"),       \
         CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
 #define CLI_OPTIONS_RUN                                                                                      \
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "known.h"
+#include "answer/answer.h"
 #include "cli/gather.h"
 #include "sql_chosen.h"
+#include "store/gaps.h"
 #include "support/cleanup.h"
 #include "support/cut.h"
 #include "support/regexp.h"
@@ -263,9 +265,25 @@ static const char *cut_hint(const struct occ_filter *filter)
     return "";
 }
 
+/* Returns the seconds of the filter's period in which launches ran that start before it; 0: none. */
+static double ran_into_s(struct occ_store *store, const struct occ_filter *filter)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_gpu_estimates estimates = {0};
+    double seconds = 0;
+    if (filter->since_ns <= 0 || occ_overview_is_partial(filter) || filter->gpu ||
+        occ_store_gpu_estimates(store, filter, NULL, &estimates, &err) != 0)
+        return 0;
+    for (size_t i = 0; i < estimates.n; i++)
+        seconds += (double)(estimates.list[i].entering_ns > 0 ? estimates.list[i].busy_ns : 0) * 1e-9;
+    occ_gpu_estimates_free(&estimates);
+    return seconds;
+}
+
 int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why)
 {
+    double busy_s = ran_into_s(store, filter);
     char text[256], known[HISTORY_KNOWN_BYTES], message[sizeof text + sizeof known];
     if (filter->label && !history_has_label(store, filter->label)) {
         (void)snprintf(message, sizeof message, "no run has the label '%.64s'%s", filter->label,
@@ -274,7 +292,13 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
     }
     (void)snprintf(text, sizeof text, "SELECT count(*) FROM run WHERE run_id = %" PRId64, filter->run);
     if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0) {
-        (void)snprintf(text, sizeof text, "%s%s", why, cut_hint(filter));
+        if (busy_s > 0)
+            (void)snprintf(
+                text, sizeof text,
+                "no launch starts in this period, but one from before keeps the GPU busy for %.4g s of it",
+                busy_s);
+        else
+            (void)snprintf(text, sizeof text, "%s%s", why, cut_hint(filter));
         return cli_nothing(command, text);
     }
     (void)snprintf(text, sizeof text, "there is no run %" PRId64 " ('occq runs' lists them)", filter->run);

@@ -113,7 +113,8 @@ static int list_all(struct query *q)
 {
     int rc = list_chunks(q);
     for (size_t i = 0; i < q->filter.n_runs && rc == 0; i++)
-        if (occ_map_get(&q->has_chunks, (uint64_t)q->filter.runs[i].id) == OCC_MAP_NONE)
+        if (q->filter.runs[i].last_ns >= q->filter.time.low &&
+            occ_map_get(&q->has_chunks, (uint64_t)q->filter.runs[i].id) == OCC_MAP_NONE)
             rc = list_evicted(q, &q->filter.runs[i]);
     return rc;
 }
@@ -135,10 +136,33 @@ static int exclude(struct query *q, const struct occ_map *kernels)
 
 /* ---- launches ---- */
 
-/* Adds the chunk's launches in the filter's time. A damaged chunk has none. */
-static int add_rows(struct query *q, const void *data, size_t bytes)
+/* Cuts a launch to the time. False: it lies outside. A launch without a duration lies at its start. */
+static bool cut(const struct query *q, struct occ_gpu_estimate *estimate, struct launch *l)
 {
     const struct occ_span time = q->filter.time;
+    bool starts = l->start_ns >= time.low;
+    if (l->start_ns >= time.high || (!starts && (estimate->is_replay || l->end_ns <= time.low)))
+        return false;
+    estimate->read += starts;
+    if (estimate->is_replay)
+        return true;
+    int64_t end_ns = l->end_ns < time.high ? l->end_ns : time.high;
+    if (starts) {
+        estimate->leaving_ns = occ_add_saturated(estimate->leaving_ns, (uint64_t)(l->end_ns - end_ns));
+    } else {
+        estimate->entering_ns = occ_add_saturated(estimate->entering_ns, (uint64_t)(end_ns - time.low));
+        if (occ_map_get(&q->without, l->config) == OCC_MAP_NONE)
+            estimate->others_entering_ns =
+                occ_add_saturated(estimate->others_entering_ns, (uint64_t)(end_ns - time.low));
+        l->start_ns = time.low;
+    }
+    l->end_ns = end_ns;
+    return true;
+}
+
+/* Adds the chunk's launches in the filter's time. A damaged chunk has none. */
+static int add_rows(struct query *q, struct occ_gpu_estimate *estimate, const void *data, size_t bytes)
+{
     struct occ_columns c;
     int rc = occ_columns_decode(q->store->work->decoder, data, bytes,
                                 OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) |
@@ -151,10 +175,9 @@ static int add_rows(struct query *q, const void *data, size_t bytes)
         return occ_no_memory(q->err);
     for (uint32_t i = 0; i < c.n; i++) {
         int64_t start_ns = (int64_t)c.start_ns[i];
-        if (start_ns < time.low || start_ns >= time.high)
-            continue;
-        q->rows[q->n_rows++] = (struct launch){start_ns, start_ns + (int64_t)c.duration_ns[i],
-                                               (uint32_t)c.config[i], c.graph_node[i] != 0};
+        q->rows[q->n_rows] = (struct launch){start_ns, start_ns + (int64_t)c.duration_ns[i],
+                                             (uint32_t)c.config[i], c.graph_node[i] != 0};
+        q->n_rows += cut(q, estimate, &q->rows[q->n_rows]);
     }
     return 0;
 }
@@ -164,7 +187,8 @@ static int read_chunk(struct query *q, const struct occ_stored_part *chunk)
     sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CHUNK_DATA, OCC_INTS(chunk->id));
     int rc = 0;
     while (occ_store_next(q->store, stmt, &rc, q->err))
-        rc = add_rows(q, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0));
+        rc = add_rows(q, &q->list.list[chunk->estimate], sqlite3_column_blob(stmt, 0),
+                      (size_t)sqlite3_column_bytes(stmt, 0));
     return rc;
 }
 
@@ -229,7 +253,6 @@ static struct swept sweep(struct query *q, struct occ_span time, struct occ_hole
     }
     swept.time.high = end_ns;
     swept.edges_ns = edge_ns(holes, time.low, swept.time.low) + edge_ns(holes, end_ns, time.high);
-    estimate->read += q->n_rows;
     q->n_rows = 0;
     return swept;
 }
@@ -285,7 +308,16 @@ static bool is_picked(const struct query *q, uint64_t picks, uint64_t before, ui
            (uint64_t)(((double)(before + launches) + offset) / distance);
 }
 
-/* Reads a sample of the chunks (is_picked()) and sweeps each alone. Unrecorded time between chunks is known
+/* True if launches of the chunk may run across the start or the end of the filter's time. */
+static bool is_cut(const struct query *q, const struct occ_stored_part *chunk)
+{
+    const struct occ_span time = q->filter.time;
+    return (chunk->time.low < time.low && chunk->time.high > time.low) ||
+           (chunk->time.low < time.high && chunk->time.high > time.high);
+}
+
+/* Reads a sample of the chunks (is_picked()), and the chunks at the ends of the filter's time, whose cut
+ * launches are counted exactly; sweeps each chunk alone. Unrecorded time between chunks is known
  * from their times; in chunks that were not read it follows from the number of launches. *before: launches in
  * the chunks before. */
 static int read_some(struct query *q, size_t at, struct chunks chunks, struct occ_holes *holes,
@@ -298,7 +330,7 @@ static int read_some(struct query *q, size_t at, struct chunks chunks, struct oc
     int rc = 0;
     for (size_t i = chunks.low; i < chunks.high && rc == 0; i++) {
         struct occ_stored_part *chunk = &q->chunks[i];
-        chunk->is_read = is_picked(q, picks, *before, chunk->launches);
+        chunk->is_read = is_picked(q, picks, *before, chunk->launches) || is_cut(q, chunk);
         *before += chunk->launches;
         if (!chunk->is_read)
             continue;
@@ -367,10 +399,14 @@ int occ_store_gpu_estimates(struct occ_store *s, const struct occ_filter *filter
                             struct occ_error *err)
 {
     struct query q = {.store = s, .err = err};
+    struct occ_filter runs = *filter;
+    /* A run whose last launch starts before the time may have launches in it; 1 excludes unknown times. */
+    runs.since_ns = filter->since_ns > 0 ? 1 : filter->since_ns;
     int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
     if (rc != 0)
         return rc;
-    rc = occ_filter_resolve(s, filter, OCC_TOP_BY_KERNEL, &q.filter, err);
+    rc = occ_filter_resolve(s, &runs, OCC_TOP_BY_KERNEL, &q.filter, err);
+    q.filter.time.low = filter->since_ns > 0 ? filter->since_ns : 0;
     if (rc == 0)
         rc = others_than ? exclude(&q, others_than) : 0;
     if (rc == 0)

@@ -375,6 +375,52 @@ static void test_filters(void **state)
     occ_overview_free(&o);
 }
 
+/* Launches that run across the ends of the question's time are busy in it; no row has their occupancy if they
+ * start before it. */
+static void test_cut_launches(void **state)
+{
+    struct world *w = *state;
+    put_two_gpus(w);
+    struct occ_overview o = ask(w, &(struct occ_filter){.since_ns = T0 + 2 * MS, .until_ns = T0 + 5 * MS});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 4e-3, 1e-9); /* GPU 0: gemm until 4 ms, all-reduce until 5 ms; GPU 1: gemm */
+    assert_near(o.time.communication, 1.0 / 4, 1e-6);
+    assert_near(o.time.kernels, 3.0 / 4, 1e-6);
+    assert_near(o.time.unknown, 2.0 / 4, 1e-6); /* of the gemm that starts before */
+    assert_near(o.time.pause, 0, 1e-6);
+    occ_overview_free(&o);
+    o = ask(w, &(struct occ_filter){.since_ns = T0 + 5 * MS, .until_ns = T0 + 6 * MS + 550 * US});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 1.55e-3, 1e-9);
+    assert_near(o.time.kernels, 1.5 / 1.55, 1e-6);
+    assert_near(o.time.unknown, 1 / 1.55, 1e-6); /* the all-reduce, which no row names */
+    assert_near(o.time.launch_wait, 0.05 / 1.55, 1e-6);
+    occ_overview_free(&o);
+}
+
+/* The same in a run of which only a part is read: kernels of 3 s cross both ends of 5 s to 15 s. */
+static void test_cut_launches_of_long_run(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000 * MS;
+    for (int64_t at = 0; at < 20; at++) {
+        if (at == 3 || at == 13)
+            append(w, GEMM, 0, at * second, (at + 3) * second);
+        for (int64_t k = 0; (at < 3 || at >= 6) && (at < 13 || at >= 16) && k < 20000; k++)
+            append(w, COPY, 0, at * second + k * 50 * US, at * second + (k * 50 + 10) * US);
+        check(occ_store_commit(w->store, &err), &err);
+    }
+    struct occ_overview o =
+        ask(w, &(struct occ_filter){.since_ns = T0 + 5 * second, .until_ns = T0 + 15 * second});
+    check_sums(&o.time);
+    assert_near(o.time.window_s, 10, 0.01);
+    assert_near(o.time.kernels, (1 + 7 * 0.2 + 2) / 10, 0.01);
+    assert_near(o.time.unknown, 0.1, 0.01);
+    assert_near(occ_overview_share(&o, OCC_SHARE_OF_OTHERS, 0, o.kernel_s * 1e9), (7 * 0.2 + 2) / 10, 0.01);
+    occ_overview_free(&o);
+}
+
 /* Reads 20 seconds of launches of 8 us, in pairs that overlap by half, one pair each 50 us on both GPUs. */
 static void test_long_run(void **state)
 {
@@ -507,6 +553,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_answers_without_gpu_time, set_up, tear_down),
         cmocka_unit_test(test_texts_of_savings),
         cmocka_unit_test_setup_teardown(test_filters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_launches, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_launches_of_long_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_long_run_recorded_in_part, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_totals_recorded_in_part, set_up, tear_down),

@@ -352,6 +352,46 @@ static void test_random(void **state)
     }
 }
 
+static struct occ_gpu_estimate estimate_of(struct world *w, int64_t since, int64_t until)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_filter filter = {.since_ns = since ? T0 + since : 0, .until_ns = until ? T0 + until : 0};
+    struct occ_gpu_estimates estimates = {0};
+    struct occ_gpu_estimate one = {0};
+    check(occ_store_gpu_estimates(w->store, &filter, NULL, &estimates, &err), &err);
+    assert_true(estimates.n <= 1);
+    if (estimates.n)
+        one = estimates.list[0];
+    occ_gpu_estimates_free(&estimates);
+    return one;
+}
+
+/* Launches that run across the ends of the question's time are busy inside it. */
+static void test_cut_launches(void **state)
+{
+    struct world *w = *state;
+    const struct timed launches[] = {{0, 100 * US, 0, 0, 7}, {110 * US, 150 * US, 0, 0, 7}};
+    put(w, launches, 2);
+    const struct {
+        int64_t since, until;
+        uint64_t read, busy, recorded, entering, leaving, wait;
+    } cases[] = {
+        {0, 0, 2, 140, 150, 0, 0, 10}, {40, 0, 1, 100, 110, 60, 0, 10}, {0, 40, 1, 40, 40, 0, 60, 0},
+        {40, 60, 0, 20, 20, 20, 0, 0}, {120, 130, 0, 10, 10, 10, 0, 0}, {40, 120, 1, 70, 80, 60, 30, 10},
+        {120, 0, 0, 30, 30, 30, 0, 0}, {150, 0, 0, 0, 0, 0, 0, 0},      {100, 0, 1, 40, 50, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_gpu_estimate e = estimate_of(w, cases[i].since * US, cases[i].until * US);
+        assert_int_equal(e.read, cases[i].read);
+        assert_int_equal(e.busy_ns, cases[i].busy * US);
+        assert_int_equal(e.entering_ns, cases[i].entering * US);
+        assert_int_equal(e.leaving_ns, cases[i].leaving * US);
+        assert_int_equal(e.launch_ns, cases[i].wait * US);
+        if (i + 1 < sizeof cases / sizeof *cases) /* the last begins in a pause */
+            assert_int_equal(e.recorded_ns, cases[i].recorded * US);
+    }
+}
+
 /* The GPU uses that `show` adds to its rows cover only the last seconds. */
 static void test_uses_of_configs(void **state)
 {
@@ -384,6 +424,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_time_and_holes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_cut_launches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_uses_of_configs, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
