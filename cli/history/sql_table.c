@@ -265,25 +265,28 @@ static const char *cut_hint(const struct occ_filter *filter)
     return "";
 }
 
-/* Returns the seconds of the filter's period in which launches ran that start before it; 0: none. */
-static double ran_into_s(struct occ_store *store, const struct occ_filter *filter)
+/* Returns the nanoseconds of the filter's period in which launches ran that start before it; 0: none, or
+ * launches start in the period. */
+static int64_t ran_into_ns(struct occ_store *store, const struct occ_filter *filter)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_gpu_estimates estimates = {0};
-    double seconds = 0;
+    double ns = 0;
     if (filter->since_ns <= 0 || occ_overview_is_partial(filter) || filter->gpu ||
         occ_store_gpu_estimates(store, filter, NULL, &estimates, &err) != 0)
         return 0;
     for (size_t i = 0; i < estimates.n; i++)
-        seconds += (double)(estimates.list[i].entering_ns > 0 ? estimates.list[i].busy_ns : 0) * 1e-9;
+        ns += (double)estimates.list[i].busy_ns;
+    for (size_t i = 0; i < estimates.n; i++)
+        ns = estimates.list[i].read > 0 ? 0 : ns;
     occ_gpu_estimates_free(&estimates);
-    return seconds;
+    return ns < 9e18 ? (int64_t)ns : INT64_MAX;
 }
 
 int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why)
 {
-    double busy_s = ran_into_s(store, filter);
+    int64_t busy_ns = ran_into_ns(store, filter);
     char text[256], known[HISTORY_KNOWN_BYTES], message[sizeof text + sizeof known];
     if (filter->label && !history_has_label(store, filter->label)) {
         (void)snprintf(message, sizeof message, "no run has the label '%.64s'%s", filter->label,
@@ -292,11 +295,10 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
     }
     (void)snprintf(text, sizeof text, "SELECT count(*) FROM run WHERE run_id = %" PRId64, filter->run);
     if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0) {
-        if (busy_s > 0)
-            (void)snprintf(
-                text, sizeof text,
-                "no launch starts in this period, but one from before keeps the GPU busy for %.4g s of it",
-                busy_s);
+        if (busy_ns > 0)
+            (void)snprintf(text, sizeof text,
+                           "no launch starts in this period; the GPU is busy with earlier ones for %s of it",
+                           occ_format_duration(busy_ns, known, sizeof known));
         else
             (void)snprintf(text, sizeof text, "%s%s", why, cut_hint(filter));
         return cli_nothing(command, text);

@@ -1,0 +1,1 @@
+cp "$data"/../import/long_kernel.json . && occq import -d inside.db long_kernel.json --gpu a100 -o state,launches; for t in "--since @1767225605" "--until @1767225605" "--since @1767225605 --until @1767225610"; do occq top -d inside.db $t; done; occq runs -d inside.db --since @1767225605 -o run,busy
