@@ -196,6 +196,7 @@ static void test_random_totals_add_up(void **state)
                                               random_time(),
                                               random_time(),
                                               random_time(),
+                                              random_time(),
                                               random_time()};
         for (size_t i = 0; i < n; i++) {
             kernels[i] =
