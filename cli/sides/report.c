@@ -55,7 +55,7 @@ static void print_work(FILE *out, const struct diff_summary *s)
     else if (fabs(s->work - 1) > WORK_SHOWN)
         (void)fprintf(out,
                       "work     B did %.3g times the work of A, by the launches of equal kernels:\n"
-                      "         time for the same work %s\n",
+                      "         time for the same work %s, new and gone rows included\n",
                       s->work, diff_change_text(s->per_work, change));
 }
 
@@ -66,7 +66,7 @@ void diff_print_sums(FILE *out, const struct diff_summary *s)
     bool per_run = s->per_runs[DIFF_A] != s->per_runs[DIFF_B];
     (void)fprintf(out,
                   "time     %s -> %s%s (%s): duration of launches %s,\n"
-                  "         number of launches %s, new kernels %s, gone %s\n",
+                  "         number of launches %s, new rows %s, gone %s\n",
                   diff_duration_text(a, from), diff_duration_text(s->time_ns[DIFF_B], to),
                   per_run ? " a run" : "", diff_change_text(s->time_ns[DIFF_B] / a - 1, text[0]),
                   diff_change_text(s->time_duration / a, text[1]),

@@ -355,12 +355,35 @@ static bool is_too_short(const struct diff_report *r, const struct diff_pair *pa
             pair->sums[DIFF_B].launches < DIFF_BLOCKED_LAUNCHES_MIN);
 }
 
+/* True if the other side has the kernel of a new or gone row, too. */
+static bool is_elsewhere(const struct diff *diff, const struct diff_item *item)
+{
+    const struct diff_item *end = diff->items + diff->n_items, *first = item;
+    while (first > diff->items && strcmp(first[-1].row->mangled, item->row->mangled) == 0)
+        first--;
+    for (; first < end && strcmp(first->row->mangled, item->row->mangled) == 0; first++)
+        if (first->side != item->side)
+            return true;
+    return false;
+}
+
+/* Says that a new or gone row is no new or gone kernel. */
+static void explain_one_side(const struct diff *diff, const struct diff_pair *pair, char *text)
+{
+    uint32_t side = pair->n[DIFF_B] ? DIFF_B : DIFF_A;
+    if (is_elsewhere(diff, pair->main_item[side]))
+        (void)snprintf(text, DIFF_REASON_BYTES,
+                       "%c has the kernel, too, in another range or launch configuration", "BA"[side]);
+}
+
 const char *diff_row_reason(const struct diff_report *r, const struct diff_pair *pair,
                             char text[DIFF_REASON_BYTES])
 {
     char change[16];
     text[0] = '\0';
-    if (isnan(pair->work_factor))
+    if (pair->level == DIFF_ONE_SIDE)
+        explain_one_side(r->diff, pair, text);
+    else if (isnan(pair->work_factor))
         (void)snprintf(text, DIFF_REASON_BYTES,
                        "not comparable: another number of launches, each with other work");
     else if (pair->kernels[DIFF_A] != pair->kernels[DIFF_B] && pair->level != DIFF_ONE_SIDE)

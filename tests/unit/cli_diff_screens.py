@@ -35,9 +35,11 @@ def occq(*arguments):
     return result.stdout
 
 
-def layer_of(name, grid):
+def layer_of(name, grid, us):
     """The kernels in turn; the kernels in the place of k3 are in its layer."""
     places = [(known, of) for known, of, _ in BEFORE]
+    if us == 20.0001:
+        return "third"
     return "odd" if (places.index((name, grid)) if (name, grid) in places else 7) % 2 else "even"
 
 
@@ -45,14 +47,14 @@ def record(label, seed, kernels):
     noise = random.Random(seed)
     events, at = [], 1767225600000000 + seed * 10000000
     for i in range(LAUNCHES * len(kernels)):
-        name, grid, us = kernels[i % len(kernels)]
-        us *= noise.uniform(0.995, 1.005)
+        name, grid, us_of = kernels[i % len(kernels)]
+        us = us_of * noise.uniform(0.995, 1.005)
         events += [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at + 20, "dur": us,
                     "args": {"device": 0, "context": 1, "stream": 7, "correlation": i + 1, "registers per thread": 32,
                              "shared memory": 0, "grid": [grid, 1, 1], "block": [128, 1, 1]}},
                    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 9, "ts": at + 10, "dur": 5,
                     "args": {"correlation": i + 1}},
-                   {"ph": "X", "cat": "user_annotation", "name": "net/" + layer_of(name, grid), "pid": 9, "tid": 9,
+                   {"ph": "X", "cat": "user_annotation", "name": "net/" + layer_of(name, grid, us_of), "pid": 9, "tid": 9,
                     "ts": at, "dur": 18, "args": {}}]
         at += 400
     device = {"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}
@@ -162,6 +164,17 @@ def check_renamed():
         check(f"{words} {name}" in " ".join(text.split()), f"sentence about {label}: {text}")
 
 
+def check_known():
+    """A known kernel in another range is a new row, and no new kernel; the change of the total says what it counts."""
+    document = json.loads(occq("diff", "--json", "label:before", "label:moved"))
+    rows = {row["kernel"]: (row["verdict"], row["reason"]) for row in document["kernels"] if row["verdict"] == "new"}
+    check(rows == {"k3": ("new", "A has the kernel, too, in another range or launch configuration"), "n9": ("new", None)}, f"new rows: {rows}")
+    text = occq("diff", "label:before", "label:moved")
+    check("new rows +" in text and "A has the kernel, too, in another range or launch configuration" in text, f"new: {text}")
+    text = occq("diff", "run:1", "label:same")
+    check("time for the same work" not in text or "new and gone rows included" in text, f"work: {text}")
+
+
 check_numbered_words()
 check_expression()
 os.remove("h.db")
@@ -173,10 +186,12 @@ for count in range(3):
     record("one_slow", 30 + count, [(name, grid, us * (2 if name == "k3" else 1)) for name, grid, us in BEFORE])
     record("evil", 40 + count, [(name, grid, us * (1.5 if name == EVIL else 1)) for name, grid, us in BEFORE])
     record("renamed", 50 + count, [("j3", grid, us * 1.5) if name == "k3" else (name, grid, us) for name, grid, us in BEFORE])
+    record("moved", 70 + count, BEFORE + [("k3", 1000, 20.0001), ("n9", 1000, 20)])
     record("split", 60 + count, BEFORE[:7] + [("j3", 1000, 20), ("j4", 1000, 20)] + BEFORE[8:])
 check_runs()
 check_order()
 check_renamed()
+check_known()
 check_configurations()
 check_markdown()
 sys.exit(1 if failed else 0)
