@@ -41,9 +41,8 @@ int occ_address_parse(const char *text, struct sockaddr_storage *ret_address, so
 /* All addresses of IPv6: on a kernel without it (ipv6.disable=1) all addresses of IPv4. */
 static int open_socket(struct sockaddr_storage *address, socklen_t *size)
 {
-    const int type = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
     const struct sockaddr_in6 *ipv6 = (const struct sockaddr_in6 *)address;
-    int fd = socket(address->ss_family, type, 0);
+    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 || errno != EAFNOSUPPORT || address->ss_family != AF_INET6 ||
         !IN6_IS_ADDR_UNSPECIFIED(&ipv6->sin6_addr))
         return fd;
@@ -51,7 +50,7 @@ static int open_socket(struct sockaddr_storage *address, socklen_t *size)
     *address = (struct sockaddr_storage){.ss_family = AF_INET};
     ((struct sockaddr_in *)address)->sin_port = port;
     *size = sizeof(struct sockaddr_in);
-    return socket(AF_INET, type, 0);
+    return socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 int occ_address_listen(const char *text, int *ret_fd, uint16_t *ret_port, struct occ_error *err)
