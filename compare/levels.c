@@ -13,6 +13,9 @@
 #define MAX_Q       0.05
 #define MAX_Q_TOTAL 0.01
 
+/* Launches of a kernel, for each of the kernel that replaced it: 1 or more, less the ends of a run. */
+#define REPLACING_MIN 0.9
+
 struct member {
     struct diff_cell cell;
     const struct diff_pair *pair;
@@ -29,7 +32,7 @@ struct work {
     const struct diff_cell **cells;  /* cells of the group being judged */
     struct diff_weighted *values;    /* scratch */
     const char **layers, **families; /* layer and family of each pair */
-    bool *is_mixed;                  /* several kernels of B, of which A has some elsewhere, have its place */
+    bool *is_mixed;                  /* its kernels did not replace each other for sure */
     struct diff_levels *levels;
     size_t allocated;
 };
@@ -58,10 +61,26 @@ static void keep_common(const char **name, const char *own)
     *name = !*name || strcmp(*name, own) == 0 ? own : "";
 }
 
-/* Kernels that A has, too, did not replace anything for sure: other ranges may have put them into the place.
- */
+/* True if one kernel has the place of several, each with a launch, or more, for each launch of the one, but
+ * for the ends of a run. */
+static bool is_replacement(const struct diff *diff, const struct diff_pair *pair)
+{
+    bool is_split = pair->kernels[DIFF_A] == 1;
+    int many = is_split ? DIFF_B : DIFF_A, one = is_split ? DIFF_A : DIFF_B;
+    double each = (double)pair->sums[many].launches / pair->kernels[many];
+    double expected = (double)pair->sums[one].launches * (is_split ? diff->work : 1 / diff->work);
+    return pair->kernels[one] == 1 && each >= REPLACING_MIN * expected;
+}
+
+/* A pair with several kernels may be a place between neighbours that has now one kernel and now another, or a
+ * place in other ranges for kernels that A has elsewhere. */
 static void find_mixed(struct work *w)
 {
+    for (uint32_t i = 0; i < w->diff->n_pairs; i++) {
+        const struct diff_pair *pair = &w->diff->pairs[i];
+        bool has_several = pair->kernels[DIFF_A] > 1 || pair->kernels[DIFF_B] > 1;
+        w->is_mixed[i] = has_several && !is_replacement(w->diff, pair);
+    }
     const struct diff_item *items = w->diff->items;
     for (uint32_t first = 0, end; first < w->diff->n_items; first = end) { /* items of one kernel */
         bool is_in_a = false;
