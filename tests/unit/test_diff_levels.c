@@ -349,7 +349,7 @@ static void few_launches_decide_nothing(void **state)
 
 /* Steps of a program: six kernels of the layer "Net/rest", and in "Net/mlp" the kernels of one of three
  * forms: `sum` and `mul`, or `fused`, which does the work of both, or `fused` with the name `other`. */
-enum { FORM_TWO, FORM_ONE, FORM_OTHER };
+enum { FORM_TWO, FORM_ONE, FORM_OTHER, FORM_TURNS }; /* turns: `sum` in one step, `mul` in the next */
 struct program {
     uint32_t form, steps;
     double factor;  /* of the time of its form */
@@ -373,10 +373,11 @@ struct steps {
 static void add_step(struct steps *s, const struct program *program, uint32_t side, uint64_t *random)
 {
     static const double us[PROGRAM_ROWS] = {50, 60, 70, 80, 90, 100, 100, 200, 300, 300};
-    static const uint32_t forms[][4] = {{0, SUM, MUL, 1}, {0, FUSED, 1, 2}, {0, OTHER, 1, 2}};
+    static const uint32_t forms[][4] = {{0, SUM, MUL, 1}, {0, FUSED, 1, 2}, {0, OTHER, 1, 2}, {0, SUM, 1, 2}};
     const uint32_t *order = forms[program->form];
     for (uint32_t i = 0; i < 4 + REST; i++) {
         uint32_t row = i < 4 ? order[i] : i - 4;
+        row += program->form == FORM_TURNS && row == SUM ? (uint32_t)(s->n[side] / (3 + REST + 1) % 2) : 0;
         double factor = row >= REST ? program->factor : 1;
         uint32_t times = program->is_uneven && row < REST && i >= 4 ? 1 + row : 1;
         for (uint32_t k = 0; k < times; k++)
@@ -510,6 +511,23 @@ static void groups_decide_on_replaced_kernels(void **state)
             }
             end_steps(s);
         }
+}
+
+/* A place with one kernel in a step and another in the next is no kernel that two replaced. */
+static void kernels_in_turn_replace_none(void **state)
+{
+    static const struct program one = {FORM_ONE, 20, 1, false}, turns = {FORM_TURNS, 20, 1, false};
+    (void)state;
+    for (int is_back = 0; is_back < 2; is_back++) {
+        struct steps *s = compare_programs(is_back ? &turns : &one, is_back ? &one : &turns, 1);
+        assert_non_null(group_of(s, DIFF_SCOPE_LAYER, "Net/mlp"));
+        assert_non_null(group_of(s, DIFF_SCOPE_KERNEL, "rest_a"));
+        assert_null(group_of(s, DIFF_SCOPE_KERNEL, "fused"));
+        assert_null(group_of(s, DIFF_SCOPE_KERNEL, "mul\nsum"));
+        assert_null(group_of(s, DIFF_SCOPE_FAMILY, "fused"));
+        assert_null(group_of(s, DIFF_SCOPE_FAMILY, "elementwise"));
+        end_steps(s);
+    }
 }
 
 /* The row names the kernels of both sides, and why it has no verdict. */
@@ -652,6 +670,7 @@ int main(void)
         cmocka_unit_test(runs_decide_where_there_are_three),
         cmocka_unit_test(few_launches_decide_nothing),
         cmocka_unit_test(groups_decide_on_replaced_kernels),
+        cmocka_unit_test(kernels_in_turn_replace_none),
         cmocka_unit_test(replaced_kernels_are_named),
         cmocka_unit_test(sentences_name_the_group_and_the_control),
         cmocka_unit_test(rows_matter_where_no_group_decides),
