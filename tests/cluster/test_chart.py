@@ -261,9 +261,9 @@ def check_receivers(chart):
         # of the shipper alone, at the place that the settings name
         shipper, daemon = ({m["name"]: m for m in next(c for c in pod["containers"] if c["name"] == name)["volumeMounts"]} for name in ("occtrace-ship", "occtraced"))
         assert set(secrets) <= set(shipper) and not set(secrets) & set(daemon)
-        for key, volume in (("ca_file", "ca"), ("cert_file", "cert"), ("key_file", "cert"), ("password_file", "password"), ("metrics_file", "metrics")):
+        for key, volume in (("ca_file", "ca"), ("cert_file", "cert"), ("key_file", "cert"), ("password_file", "password"), ("metrics_file", "ship-metrics")):
             assert (volume in shipper) == (key in sections) and (key not in sections or os.path.dirname(sections[key]) == shipper[volume]["mountPath"]), key
-        assert [v["hostPath"] for v in pod["volumes"] if v["name"] == "metrics"] == [{"path": "/t", "type": "Directory"}] * ("metrics_file" in sections)
+        assert [v["hostPath"] for v in pod["volumes"] if v["name"] == "ship-metrics"] == [{"path": "/t", "type": "Directory"}] * ("metrics_file" in sections)
         assert ("password" in secrets) == any(d["kind"] == "Secret" and d["metadata"]["name"] == "occtrace-clickhouse" for d in documents)
     documents = chart.documents(MONITORING)
     assert [c["name"] for c in find(documents, "DaemonSet")["spec"]["template"]["spec"]["containers"]] == ["occtraced"]

@@ -91,7 +91,7 @@ if command -v openssl >/dev/null; then
     grep -q occtrace_store_stalled "$work/secure" && grep -c '^# TYPE occtrace_\(run\|kernel\)_' "$work/secure" || true
   }
   until_true names "" >/dev/null
-  for case in client:3 foreign:0 wrong:0 :0 $([ ! -s "$work/old.pem" ] || echo old:0); do
+  for case in client:4 foreign:0 wrong:0 :0 $([ ! -s "$work/old.pem" ] || echo old:0); do
     [ "$(names "${case%:*}")" = "${case#*:}" ] || { echo "metrics.sh: with certificate '${case%:*}': $(names "${case%:*}") names"; exit 1; }
   done
   if curl -s "http://127.0.0.1:$tls_port/metrics" | grep -q occtrace; then echo "metrics.sh: answers without TLS"; exit 1; fi
@@ -116,7 +116,7 @@ if command -v openssl >/dev/null; then
   [ "$(served)" = "$(serial second)" ] && [ "$(expiry server)" = "$(expires second)" ] ||
     { echo "metrics.sh: a new certificate is not served"; exit 1; }
   cp "$work/foreign.key" "$work/server.key"
-  [ "$(served)" = "$(serial second)" ] && [ "$(names client)" = 3 ] && grep -q 'stays as it was: .*no key that belongs' "$work/tls.log" ||
+  [ "$(served)" = "$(serial second)" ] && [ "$(names client)" = 4 ] && grep -q 'stays as it was: .*no key that belongs' "$work/tls.log" ||
     { echo "metrics.sh: a key that belongs to another certificate is used"; exit 1; }
   echo broken >"$work/server.pem"
   [ "$(served)" = "$(serial second)" ] && grep -q 'no certificate that can be read' "$work/tls.log" ||
@@ -127,7 +127,7 @@ if command -v openssl >/dev/null; then
     curl -sf --cacert "$work/own-ca.pem" --cert "$work/$1.pem" --key "$work/$1.key" "https://127.0.0.1:$tls_port/metrics" |
       grep -c '^# TYPE occtrace_\(run\|kernel\)_' || true
   }
-  [ "$(served)" = "$(serial third)" ] && [ "$(known foreign)" = 3 ] && [ "$(known client)" = 0 ] ||
+  [ "$(served)" = "$(serial third)" ] && [ "$(known foreign)" = 4 ] && [ "$(known client)" = 0 ] ||
     { echo "metrics.sh: a new authority of clients is not used"; exit 1; }
   read_anew() { grep -c 'is read anew' "$work/tls.log" || true; }
   before=$(read_anew)
