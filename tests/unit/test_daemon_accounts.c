@@ -223,7 +223,7 @@ static void nothing_waits_for_a_lookup_at_the_end(void **state)
 
 static void a_run_has_its_number_until_the_name_comes(void **state)
 {
-    struct occ_producer producer = {.run.row.uid = 5004};
+    struct occ_producer producer = {.run.row.uid = 5004, .identity = {.uid = 5004, .owner_uid = 5004}};
     (void)state;
     hang(true);
     assert_false(occ_producer_take_name(&producer, accounts));
