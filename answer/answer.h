@@ -171,6 +171,9 @@ struct occ_hw_utilization occ_ncu_utilization(const struct occ_ncu_values *value
  * Returns `text`. */
 const char *occ_confidence_text(const struct occ_finding *finding, char *text, size_t size);
 
+/* Returns the text of the unknown part of the GPU time. */
+const char *occ_overview_unknown_text(const struct occ_overview *overview);
+
 /* Returns the text of a finding about the GPU time; of waits and pauses with the words that they may contain
  * lost launches. */
 const char *occ_overview_finding_text(const struct occ_overview *overview, enum occ_finding_kind kind);

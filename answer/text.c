@@ -62,6 +62,15 @@ static unsigned sum_lost(const struct occ_gpu_steps *steps)
     return sum;
 }
 
+const char *occ_overview_unknown_text(const struct occ_overview *overview)
+{
+    const struct occ_totals *totals = &overview->totals;
+    bool has_entering = false;
+    for (size_t i = 0; i < totals->n_gpus; i++)
+        has_entering = has_entering || totals->gpus[i].unlisted_s > 0;
+    return has_entering ? "kernels from before the period, or without a model" : "kernels without a model";
+}
+
 /* Prints the parts that are not rounded to 0 %; they add up to 100 %. */
 static void parts_text(const struct occ_overview *o, char *text, size_t size)
 {
@@ -71,7 +80,7 @@ static void parts_text(const struct occ_overview *o, char *text, size_t size)
         const char *what;
     } parts[] = {{steps.used, "used"},
                  {sum_lost(&steps), "lost in kernels"},
-                 {steps.unknown, "kernels without a model"},
+                 {steps.unknown, occ_overview_unknown_text(o)},
                  {steps.communication, "communication"},
                  {steps.copies, "copies"},
                  {steps.launch_wait, "waiting for launches"},

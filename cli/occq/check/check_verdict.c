@@ -28,17 +28,29 @@ static void print_finding(FILE *out, const struct occ_overview *o, const struct 
     print_line(out, line);
 }
 
-void check_verdict_print(FILE *out, const struct sides_gpu_time *time, double floor, bool fails,
-                         const char *title)
+/* True if a rule prints the change of the GPU time. */
+static bool is_in_a_rule(const struct judgement *judgement)
+{
+    for (size_t i = 0; i < judgement->n; i++) {
+        const struct rule_result *result = &judgement->results[i];
+        if (result->rule->metric == RULE_METRIC_GPU_TIME && (result->n_findings > 0 || result->undecided > 0))
+            return true;
+    }
+    return false;
+}
+
+void check_verdict_print(FILE *out, const struct sides_gpu_time *time, double floor,
+                         const struct judgement *judgement, const char *title)
 {
     enum { FINDINGS = 3 };
     const struct occ_overview *o = &time->overview[DIFF_B];
     char lines[OCC_OVERVIEW_LINES][OCC_OVERVIEW_LINE_BYTES], text[SIDES_GPU_TIME_BYTES], line[600];
+    bool fails = judgement->count[RULE_FAILS] > 0;
     size_t n = occ_overview_text(o, lines);
     bool has_change = sides_gpu_time_text(time, floor, text)[0] != '\0';
     if (n == 0)
         return;
-    if (has_change) {
+    if (has_change && !is_in_a_rule(judgement)) {
         (void)snprintf(line, sizeof line, "GPU time: %s", text);
         print_line(out, line);
     }

@@ -34,7 +34,7 @@ static int print_all(const struct check_args *args, const struct judge_terms *te
     else
         judgement_print(cli_out(), judgement);
     if (!args->json)
-        check_verdict_print(cli_out(), terms->gpu_time, floor, judgement->count[RULE_FAILS] > 0, title);
+        check_verdict_print(cli_out(), terms->gpu_time, floor, judgement, title);
     const struct check_reports reports = {args->junit, args->gitlab, args->github};
     return check_write_reports(&reports, judgement, err);
 }

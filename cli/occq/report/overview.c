@@ -69,7 +69,7 @@ static void put_bar(FILE *out, const struct occ_overview *o)
     const struct occ_gpu_steps steps = occ_overview_steps(&o->time, 100);
     const struct bars_step of[] = {
         {steps.used, "used", "used", 0},
-        {steps.unknown, "unexplained", "kernels without a model", 0},
+        {steps.unknown, "unexplained", occ_overview_unknown_text(o), 0},
         {steps.communication, "communication", "communication", 0},
         {steps.copies, "copies", "copies", 0},
         {steps.launch_wait, "launch-wait", "waiting for launches", 0},
