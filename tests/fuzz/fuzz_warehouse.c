@@ -152,6 +152,14 @@ void occ_http_close(struct occ_http *http)
     (void)http;
 }
 
+int occ_http_set_password(struct occ_http *http, const char *password, struct occ_error *err)
+{
+    (void)http;
+    (void)password;
+    (void)err;
+    return 0;
+}
+
 int occ_http_add(struct occ_http *http, const char *name, const char *value, struct occ_error *err)
 {
     (void)http;
