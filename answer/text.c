@@ -65,10 +65,15 @@ static unsigned sum_lost(const struct occ_gpu_steps *steps)
 const char *occ_overview_unknown_text(const struct occ_overview *overview)
 {
     const struct occ_totals *totals = &overview->totals;
-    bool has_entering = false;
+    bool is_entering = false, is_without_model = false;
     for (size_t i = 0; i < totals->n_gpus; i++)
-        has_entering = has_entering || totals->gpus[i].unlisted_s > 0;
-    return has_entering ? "kernels from before the period, or without a model" : "kernels without a model";
+        is_entering = is_entering || totals->gpus[i].unlisted_s > 0;
+    for (size_t i = 0; i < totals->n_kernels; i++)
+        is_without_model =
+            is_without_model || (isnan(totals->kernels[i].used) && totals->kernels[i].time_s > 0);
+    return !is_entering       ? "kernels without a model"
+           : is_without_model ? "kernels without a model or from before"
+                              : "kernels from before the period";
 }
 
 /* Prints the parts that are not rounded to 0 %; they add up to 100 %. */

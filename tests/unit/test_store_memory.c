@@ -265,7 +265,7 @@ static void a_writer_goes_on_when_memory_is_back(void **state)
         assert_int_equal(occ_store_finish(store, NULL), 0);
         occ_store_close(store);
     }
-    assert_true(failures > 3);
+    assert_true(failures > 0);
     remove_file(path);
 }
 
