@@ -63,7 +63,7 @@ int occ_load_ranks(struct occ_load *l)
                      l,
                      sqlite3_mprintf(
                          "CREATE TEMP TABLE rank AS SELECT run, gpu, node, nullif(rank, '') AS rank, "
-                         "program, "
+                         "nullif(program, '') AS program, "
                          "nullif(user, '') AS user, job, CAST(n AS INTEGER) AS launches, CAST(busy AS "
                          "INTEGER) AS "
                          "busy_ns, CAST(wasted AS REAL) AS wasted_warp_s, CAST(capacity AS REAL) AS "
@@ -75,7 +75,8 @@ int occ_load_ranks(struct occ_load *l)
 /* ---- idle: silent nodes are unknown ---- */
 
 #define IDLE_RUNS                                                                                            \
-    "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
+    "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, "                            \
+    "nullif(program, '') AS program, "                                                                       \
     "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, NULL AS allocated_ns, "                    \
     "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns, "      \
     "CAST(lost AS INTEGER) AS lost "                                                                         \

@@ -71,7 +71,7 @@ static const char put_runs[] =
     "source, level, level_reason, simulated, launches, gpu_time_ns, last_start_ns) "
     "SELECT iif(row_number() OVER (PARTITION BY number ORDER BY run, history, node) = 1, "
     "max(CAST(number AS INTEGER), 1), NULL) AS id, " RUN_UUID ", node_id, pid, uid, start_ns, end_ns, "
-    "program, nullif(user, ''), nullif(label, ''), nullif(session, ''), nullif(slurm_job, ''), "
+    "nullif(program, ''), nullif(user, ''), nullif(label, ''), nullif(session, ''), nullif(slurm_job, ''), "
     "nullif(slurm_step, ''), nullif(slurm_account, ''), nullif(slurm_partition, ''), nullif(slurm_qos, ''), "
     "nullif(slurm_array_job, ''), nullif(slurm_array_task, ''), nullif(pod, ''), nullif(namespace, ''), "
     "nullif(pod_uid, ''), "

@@ -159,6 +159,11 @@ def programs_that_wait(asker, engine):
     engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, start, version, lost) VALUES "
                f"('00000000-0000-4000-8000-000000000001', 'c1', 'node1', 'slurm:7', 'bob', 'notebook', {(NOW - 7200) * 10**9}, {NOW - 7200}, 2, 5)")
     assert json.loads(asker.ask("idle", "--json"))["idle"][0]["lost"] == 5 and "LOST" in asker.ask("idle")
+    engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, start, version, lost) VALUES "
+               f"('00000000-0000-4000-8000-000000000001', 'c1', 'node1', 'slurm:7', 'bob', '', {(NOW - 7200) * 10**9}, {NOW - 7200}, 3, 5)")
+    for question, rows in ("idle", "idle"), ("runs", "runs"):  # a history that was restored from a backup does not know it either
+        named = json.loads(asker.ask(question, "--user", "bob", "--json"))[rows]
+        assert [row["program"] for row in named] == [None], named
     asker.ask("idle", "--user", "alice", code=3)
     asker.ask("idle", "--for", "3h", code=3)
 
