@@ -46,7 +46,8 @@ def add_histograms(a, b):
 def translate(db, table, key, content, ids):
     """old id -> id, of one row for each content."""
     found, mapped = {}, {}
-    wanted = columns(db, f"one.{table}".split(".")[1], key)
+    theirs = {row[1] for row in db.execute(f"PRAGMA one.table_info({table})")}  # a history of another version may lack a column
+    wanted = [name for name in columns(db, table, key) if name in theirs]
     for row in db.execute(f"SELECT {key}, {', '.join(wanted)} FROM one.{table} ORDER BY {key}").fetchall():
         values = dict(zip(wanted, row[1:]))
         for name, renamed in ids.items():
