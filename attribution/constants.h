@@ -13,7 +13,7 @@
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define TIME_MAX         (INT64_MAX / 2)       /* ns since the epoch: sums do not overflow */
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
-#define OCC_NODES_MAX    8192                  /* nodes of graphs; further nodes share the last one's difference */
+#define OCC_NODES_MAX    8192                  /* nodes of graphs; further ones share the last one's difference */
 #define OCC_NODES_DUE    450                   /* nodes that rows get memory for */
 #define OCC_PARTS_MAX    400                   /* columns of parts of graphs */
 #define SCORES_MAX       4194304               /* nodes x values: 16 MiB */
@@ -31,7 +31,7 @@
 #define PRIOR_PART       0.9     /* expected mean / bound: most kernels come near the bound */
 #define PRIOR_SD         0.35    /* prior standard deviation of a mean, in bounds */
 #define PROFILE_SD       0.25    /* prior standard deviation of other functions; largest for the first ones */
-#define PARTS_SD         0.1     /* expected standard deviation between nodes of a configuration, in bounds, ... */
+#define PARTS_SD         0.1     /* expected deviation between nodes of a configuration, in bounds, ... */
 #define PARTS_SD_WEIGHT  2.0     /* ... which counts as so many nodes */
 #define PARTS_SD_MIN     0.005
 #define PROFILE_FROM     0.05    /* minimum share of a sample for which a function gets a column */

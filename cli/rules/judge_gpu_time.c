@@ -1,6 +1,7 @@
 /* Rules about the GPU time; see judge_measured.h. */
 #include <math.h>
 
+#include "cli/sides/report.h"
 #include "judge_measured.h"
 
 #define NAME "GPU time"
@@ -18,7 +19,7 @@ int judge_gpu_time(const struct judge_terms *terms, struct rule_result *result, 
     const struct rule *rule = result->rule;
     const struct sides_gpu_time *time = terms->gpu_time;
     bool needs_floor = isnan(rule->floor) && terms->one_run;
-    double floor = isnan(rule->floor) ? JUDGE_FLOOR : rule->floor;
+    double floor = isnan(rule->floor) ? DIFF_FLOOR : rule->floor;
     char text[SIDES_GPU_TIME_BYTES];
     int status = 0;
     if (!time || !time->is_known) {

@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/sides/diff_rows.h"
+#include "cli/sides/report.h"
 #include "cli/sides/texts.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -28,7 +28,7 @@ struct work {
     struct diff_levels levels; /* without groups if the rule is not about time, or needs a floor */
     bool *is_decided;          /* for each group: one of its pairs has a verdict of its own */
     bool *is_open;             /* for each group: one of its pairs is undecided */
-    double floor;
+    double floor;              /* the rule's; without one the default, which needs three runs on each side */
     bool needs_floor;
     struct occ_error *err;
 };
@@ -42,13 +42,11 @@ static bool covers(const struct work *w, const struct diff_pair *pair)
 /* Returns the index of the kernel's group; n: it has none. */
 static size_t group_of(const struct work *w, const struct diff_pair *pair)
 {
-    const struct diff_item *a = pair->main_item[DIFF_A];
     size_t i = 0;
-    while (a && i < w->levels.n &&
-           (w->levels.groups[i].scope != DIFF_SCOPE_KERNEL ||
-            strcmp(w->levels.groups[i].name, a->row->mangled) != 0))
+    while (i < w->levels.n && (w->levels.groups[i].scope != DIFF_SCOPE_KERNEL ||
+                               !diff_group_has(w->terms->diff, &w->levels, &w->levels.groups[i], pair)))
         i++;
-    return a ? i : w->levels.n;
+    return i;
 }
 
 static bool is_decided(enum diff_verdict verdict)
@@ -229,22 +227,17 @@ static void count_open(struct work *w)
     }
 }
 
-static bool is_in_family(const struct diff_pair *pair, const char *family)
-{
-    const struct diff_item *a = pair->main_item[DIFF_A];
-    return a && a->row->family && strcmp(a->row->family, family) == 0;
-}
-
 /* True if a kernel, or a launch configuration, of the family is worse. */
-static bool has_worse(const struct work *w, const char *family)
+static bool has_worse(const struct work *w, const struct diff_group *family)
 {
     const struct diff *diff = w->terms->diff;
     for (size_t i = 0; i < w->levels.n; i++)
         if (w->levels.groups[i].scope == DIFF_SCOPE_KERNEL && w->levels.groups[i].verdict == DIFF_WORSE &&
-            is_in_family(w->levels.groups[i].main_pair, family))
+            diff_group_has(diff, &w->levels, family, w->levels.groups[i].main_pair))
             return true;
     for (uint32_t i = 0; i < diff->n_pairs; i++)
-        if (is_in_family(&diff->pairs[i], family) && verdict_of(w, &diff->pairs[i]) == DIFF_WORSE)
+        if (diff_group_has(diff, &w->levels, family, &diff->pairs[i]) &&
+            verdict_of(w, &diff->pairs[i]) == DIFF_WORSE)
             return true;
     return false;
 }
@@ -256,7 +249,7 @@ static int judge_families(struct work *w)
     for (size_t i = 0; i < w->levels.n && status == 0; i++) {
         const struct diff_group *g = &w->levels.groups[i];
         char text[TEXT_BYTES], name[96];
-        if (g->scope != DIFF_SCOPE_FAMILY || g->verdict != DIFF_WORSE || has_worse(w, g->name))
+        if (g->scope != DIFF_SCOPE_FAMILY || g->verdict != DIFF_WORSE || has_worse(w, g))
             continue;
         (void)snprintf(name, sizeof name, "family %.80s", g->name);
         group_text(w, g, text);
@@ -292,7 +285,7 @@ int judge_measured(const struct judge_terms *terms, struct rule_result *result, 
     const struct rule *rule = result->rule;
     _cleanup_(work_free) struct work w = {.terms = terms,
                                           .result = result,
-                                          .floor = isnan(rule->floor) ? JUDGE_FLOOR : rule->floor,
+                                          .floor = isnan(rule->floor) ? DIFF_FLOOR : rule->floor,
                                           .needs_floor = isnan(rule->floor) && terms->one_run,
                                           .err = err};
     int status = 0;

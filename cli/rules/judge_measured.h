@@ -3,8 +3,6 @@
 
 #include "judge.h"
 
-#define JUDGE_FLOOR 0.05 /* of a rule without a floor, with three runs on each side */
-
 /* Judges a rule about rows and groups of the comparison. *ret_matched: number of kernels or launch
  * configurations that the rule covers. */
 int judge_measured(const struct judge_terms *terms, struct rule_result *result, size_t *ret_matched,
